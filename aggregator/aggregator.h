@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The aggregator: takes records from the ring, in one thread, and builds per-thread call trees. */
+#ifndef SAMPLED_AGGREGATOR_AGGREGATOR_H
+#define SAMPLED_AGGREGATOR_AGGREGATOR_H
+
+#include <regex.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "aggregator/profile.h"
+#include "sampler/ring.h"
+
+struct aggregator;
+
+enum sample_mode { MODE_WALL, MODE_CPU, MODE_GIL };
+
+struct thread_filter { /* name matches exactly, or tid when name is NULL */
+	const char *name;
+	uint64_t tid;
+};
+
+struct aggregator_options {
+	enum sample_mode mode;     /* which samples count: all, runnable ones, GIL holders */
+	bool idle;                 /* in wall mode: idle samples count */
+	const regex_t *omit;       /* NULL: none. Drops a sample that holds a frame whose file matches */
+	const regex_t *stop;       /* NULL: none. Cuts the frames outside (root-side of) the outermost frame whose file or name matches */
+	const struct thread_filter *threads; /* NULL: all */
+	size_t thread_filter_count;
+	uint64_t interval_ns;
+	uint64_t memory_max_bytes; /* bound on trees and symbols; 0: none */
+};
+
+/* Options are copied; regexes, names and the ring stay the caller's and must outlive it. */
+int aggregator_new(struct aggregator **ret_aggregator, const struct aggregator_options *options);
+void aggregator_free(struct aggregator *aggregator);
+
+/* Takes in one record. Not thread-safe; what the thread below calls, and what tests and readers call directly.
+ * 0, -EPROTO (the record makes no sense; it is left out), -ENOMEM. */
+int aggregator_feed(struct aggregator *aggregator, const struct rec_head *record);
+/* An owned copy of all trees as they are now. Same thread as feed. 0 or -ENOMEM. */
+int aggregator_profile(struct aggregator *aggregator, struct profile **ret_profile);
+
+/* Starts the thread that drains `ring` until it is closed and empty. When a REC_MARK comes by, the profile at exactly
+ * that record is made and handed to on_mark (in the aggregator's thread, which goes on only when it returns: so it
+ * should only pass it on). */
+int aggregator_start(struct aggregator *aggregator, struct ring *ring,
+                     void (*on_mark)(void *context, uint64_t sequence, struct profile *profile), void *context);
+/* Waits for the thread's end (the ring was closed). Then aggregator_profile() gives the final profile. */
+void aggregator_join(struct aggregator *aggregator);
+/* Samples taken in so far; any thread. */
+uint64_t aggregator_samples(const struct aggregator *aggregator);
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* struct profile: what everything above the aggregator works on. An owned, self-contained set of call trees, process →
+ * interpreter → thread → tree, with sampling facts and losses. A snapshot, a merge and an imported file are all
+ * profiles. Once handed out it does not change; exporters only walk it. */
+#ifndef SAMPLED_AGGREGATOR_PROFILE_H
+#define SAMPLED_AGGREGATOR_PROFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sampler/record.h"
+
+/* Our own value types, in the order of profile.value_types for profiles that we sampled. */
+enum value_index {
+	VALUE_SAMPLES,   /* count: one thread seen at one tick */
+	VALUE_WALL,      /* nanoseconds; so are all below: the time of the samples that were in that state */
+	VALUE_ON_CPU,
+	VALUE_GIL,
+	VALUE_GIL_WAIT,
+	VALUE_IDLE,
+	VALUE_UNKNOWN,
+	VALUE_GC,
+	VALUE_EXCEPTION,
+	VALUE_COUNT
+};
+
+struct value_type {
+	const char *name; /* "samples", "wall", "on_cpu", … */
+	const char *unit; /* "count" or "nanoseconds" */
+};
+
+/* Of a value type at index VALUE_*; static. */
+extern const struct value_type profile_value_types[VALUE_COUNT];
+
+struct symbol {
+	const char *name; /* UTF-8, NUL-terminated, owned by the profile; "" never: "<unknown>" */
+	const char *file; /* "" when there is none */
+	uint32_t first_line;
+	uint8_t kind; /* enum frame_kind */
+	uint8_t flags;
+};
+
+/* Nodes of one tree lie in one array; node 0 is the root (frame unused). 0 as child or sibling: none. A parent's index
+ * is always below its children's. Values are self values: of samples that ended in this node; totals are computed by
+ * profile_totals(). */
+struct node {
+	uint32_t parent, child, sibling;
+	uint32_t symbol; /* index into profile.symbols */
+	uint32_t line;   /* 0: unknown */
+	uint32_t pad;
+	uint64_t self[VALUE_COUNT];
+};
+
+struct thread_tree {
+	uint32_t process;    /* index into profile.processes */
+	int64_t interpreter; /* 0: the main one */
+	uint64_t tid;        /* 0: unknown */
+	bool is_main;
+	char *name;          /* NULL: none known */
+	uint64_t t_first_ns, t_last_ns; /* of its samples; 0: none yet */
+	struct node *nodes;
+	uint32_t node_count; /* at least 1 */
+	uint32_t depth_max;
+};
+
+struct process {
+	int32_t pid, parent_pid;
+	uint64_t start_time;
+	char *name;       /* command line */
+	uint32_t version; /* 0x030b02; 0: unknown */
+	bool ended;
+	struct rec_facts facts; /* sampling facts and losses; head unused */
+};
+
+struct profile {
+	struct symbol *symbols;
+	uint32_t symbol_count;
+	struct thread_tree *threads;
+	uint32_t thread_count;
+	struct process *processes;
+	uint32_t process_count;
+	uint64_t t_start_ns, t_end_ns; /* CLOCK_MONOTONIC; of the window the profile stands for */
+	uint64_t wall_start_ns;        /* CLOCK_REALTIME at t_start_ns */
+	uint64_t interval_ns;          /* asked; 0: unthrottled */
+	uint64_t sequence;             /* number of the snapshot, from 1; 0: the final one */
+	const char *mode;              /* "wall", "cpu", "gil"; static */
+	uint64_t filtered;             /* samples left out by mode, --no-idle, -t */
+	uint64_t omitted;              /* samples left out by --omit */
+	uint64_t out_of_memory;        /* samples that found no node */
+	char *strings;                 /* arena of the symbols' texts */
+};
+
+void profile_free(struct profile *profile);
+
+/* Inclusive values of every node, nodes × VALUE_COUNT words, freed by the caller; NULL without memory. */
+uint64_t *profile_totals(const struct thread_tree *tree);
+
+/* Sum of one self value over all threads. */
+uint64_t profile_sum(const struct profile *profile, enum value_index value);
+/* Sampling facts of all processes added up (t_start the least, t_last the most, interval of the first). */
+void profile_facts(const struct profile *profile, struct rec_facts *ret_facts);
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Objects of the target: strings, bytes, dicts and attributes, read with every length and pointer bounded. */
+#ifndef SAMPLED_SAMPLER_PYOBJ_H
+#define SAMPLED_SAMPLER_PYOBJ_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sampler/pyabi/pyabi.h"
+#include "sampler/remote.h"
+
+/* A str as UTF-8 into to[room], NUL-terminated, at most room - 1 bytes; longer text is cut at a character and ends in
+ * U+2026 (…). Lone surrogates become U+FFFD; NUL and other control characters below U+0020 become U+FFFD as well.
+ * *ret_cut (may be NULL) says whether it was cut. Returns the bytes written without the NUL, or -errno. */
+int pyobj_str(const struct remote *r, const struct pyabi *abi, raddr_t str, char *to, size_t room, bool *ret_cut);
+
+/* The contents of a bytes object: at most room bytes. Returns its true size (which can exceed room), or -errno. */
+int64_t pyobj_bytes(const struct remote *r, const struct pyabi *abi, raddr_t bytes, void *to, size_t room);
+
+/* The name of an object's type ("Thread"), from tp_name. Returns its length or -errno. */
+int pyobj_type_name(const struct remote *r, const struct pyabi *abi, raddr_t object, char *to, size_t room);
+
+/* dict[key] for a str key: the value's address in *ret_value. -ENOENT: no such key. At most 65,536 entries are looked at. */
+int pyobj_dict_get(const struct remote *r, const struct pyabi *abi, raddr_t dict, const char *key, raddr_t *ret_value);
+
+/* Calls fn for each (key object, value object) of a dict; stops when fn returns not 0 and returns that. At most
+ * 65,536 entries. */
+int pyobj_dict_each(const struct remote *r, const struct pyabi *abi, raddr_t dict,
+                    int (*fn)(void *context, raddr_t key, raddr_t value), void *context);
+
+/* The attribute of an ordinary instance (from its values or __dict__, not from its class). -ENOENT: none. */
+int pyobj_attr(const struct remote *r, const struct pyabi *abi, raddr_t object, const char *name, raddr_t *ret_value);
+
+/* An int object that fits 64 bits unsigned. */
+int pyobj_u64(const struct remote *r, const struct pyabi *abi, raddr_t object, uint64_t *ret_value);
+
+/* The name that threading knows for a thread: threading._active[thread_id]._name, found through the interpreter's
+ * modules dict. Returns bytes written, or -ENOENT, or another -errno. thread_id is the thread state's thread_id. */
+int pyobj_thread_name(const struct remote *r, const struct pyabi *abi, raddr_t interp, uint64_t thread_id, char *to,
+                      size_t room);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The memory of another process, read and never written. */
+#ifndef SAMPLED_SAMPLER_REMOTE_H
+#define SAMPLED_SAMPLER_REMOTE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+/* An address in the target; never a C pointer. */
+typedef uint64_t raddr_t;
+
+struct remote {
+	pid_t pid;
+	int mem_fd;        /* /proc/PID/mem, or -1; used where process_vm_readv does not work */
+	bool use_mem_file; /* process_vm_readv is not to be had (ENOSYS, seccomp): read mem_fd */
+};
+
+/* Opens pid's memory for reading. 0, -ESRCH (gone), -EPERM (not permitted) or another -errno. */
+int remote_open(struct remote *ret_remote, pid_t pid);
+void remote_release(struct remote *r);
+
+/* Reads exactly `bytes` at addr, or fails: -ESRCH gone (or no memory left), -EFAULT not mapped, -EPERM not permitted. */
+int remote_read(const struct remote *r, raddr_t addr, void *to, size_t bytes);
+/* One pointer or word of 8 bytes. */
+int remote_read_u64(const struct remote *r, raddr_t addr, uint64_t *ret_value);
+int remote_read_i32(const struct remote *r, raddr_t addr, int32_t *ret_value);
+/* As much as is mapped of [addr, addr + bytes): the count read, at least 1, or -errno. */
+ssize_t remote_read_some(const struct remote *r, raddr_t addr, void *to, size_t bytes);
+
+/* Reads `count` pieces (at most 1,024) in one system call; local[i] and from[i] are of equal length. Returns how many
+ * pieces were read whole before the first bad one, or -errno when the process is gone or not permitted. */
+int remote_readv(const struct remote *r, const struct iovec *local, const struct iovec *from, size_t count);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The sampler: one thread that reads all targets at their deadlines and writes what it saw into the ring.
+ *
+ * The main thread finds and opens targets (slow work: files, ELF, /proc) and hands them over; from then on they belong
+ * to the sampler thread, until they come back through sampler_take_ended(). */
+#ifndef SAMPLED_SAMPLER_SAMPLER_H
+#define SAMPLED_SAMPLER_SAMPLER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/fault.h"
+#include "sampler/discover.h"
+#include "sampler/ring.h"
+
+struct sampler;
+struct target;
+
+struct sampler_options {
+	uint64_t interval_ns; /* between ticks; 0: unthrottled */
+	bool jitter;
+	bool gc;       /* add a <GC> frame where the interpreter collects */
+	bool realtime; /* ask for SCHED_FIFO; refused silently where not permitted, see sampler_is_realtime() */
+};
+
+/* Opens a process for sampling: discovery, then a first look at its threads. Main thread. 0 or -errno as discover(). */
+int target_open(struct target **ret_target, pid_t pid, struct fault *fault);
+void target_free(struct target *target);
+const struct pyproc *target_proc(const struct target *target);
+
+/* `ring` stays the caller's and must outlive the sampler. 0 or -errno. */
+int sampler_new(struct sampler **ret_sampler, const struct sampler_options *options, struct ring *ring);
+/* Starts the thread. */
+int sampler_start(struct sampler *sampler, struct fault *fault);
+/* Asks the thread to stop, waits for it; everything sampled is in the ring then, and the ring is closed. */
+void sampler_stop(struct sampler *sampler);
+void sampler_free(struct sampler *sampler);
+
+/* Hands a target over to the sampler thread. Any thread. */
+void sampler_add(struct sampler *sampler, struct target *target);
+/* Main thread: a target that ended (exited, exec'd into something else), or NULL. The caller frees it. */
+struct target *sampler_take_ended(struct sampler *sampler);
+/* A descriptor that becomes readable (an eventfd) when a target has ended. */
+int sampler_event_fd(const struct sampler *sampler);
+/* Asks for a REC_MARK with this sequence number: runs in progress are closed first. Any thread. */
+void sampler_ask_mark(struct sampler *sampler, uint64_t sequence);
+bool sampler_is_realtime(const struct sampler *sampler);
+
+/* Reads every thread of a target once and writes the records into `ring`, in the calling thread, for `dump`; the
+ * target must not have been handed over. Tries up to `tries` times for a whole sample of each thread. 0 or -errno. */
+int target_sample_once(struct target *target, struct ring *ring, unsigned tries);
+
+#endif
