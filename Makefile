@@ -6,43 +6,131 @@ CC ?= gcc
 CFLAGS ?= -O2 -g
 PREFIX ?= /usr/local
 DESTDIR ?=
+PYTHON ?= python3
+
+comma := ,
 
 ifeq ($(SANITIZE),)
 BUILD ?= build
 else
-comma := ,
 BUILD ?= build/san-$(subst $(comma),-,$(SANITIZE))
 SAN_FLAGS := -fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=all
 endif
 
 # What the code needs; a `make CFLAGS=…` cannot drop it.
-REQUIRED_FLAGS := -std=gnu17 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I. -pthread -MMD -MP \
-	-Wall -Wextra -Wmissing-prototypes -Wshadow -Wconversion -Wstrict-prototypes -Wvla -Werror=implicit-function-declaration
+REQUIRED_FLAGS := -std=gnu17 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I. -pthread -MMD -MP
+WARN_FLAGS := -Wall -Wextra -Wmissing-prototypes -Wshadow -Wconversion -Wstrict-prototypes -Wvla \
+	-Werror=implicit-function-declaration
 LIBS := -lelf -pthread -lm
 
-BASE_SRC := $(wildcard base/*.c)
-SAMPLER_SRC := $(wildcard sampler/*.c sampler/pyabi/*.c)
-AGGREGATOR_SRC := $(wildcard aggregator/*.c)
-EXPORTERS_SRC := $(wildcard exporters/*.c)
+# The layers, from the lowest up; tests/checks/layers.sh holds their includes to that order.
+LIB_SRC := $(wildcard base/*.c sampler/*.c sampler/pyabi/*.c aggregator/*.c exporters/*.c)
 DAEMON_SRC := $(wildcard daemon/*.c)
-LIB_SRC := $(BASE_SRC) $(SAMPLER_SRC) $(AGGREGATOR_SRC) $(EXPORTERS_SRC)
-LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o)
+UNIT_SRC := $(wildcard tests/unit/*.c)
+STRESS_SRC := $(wildcard tests/stress/*.c)
+FUZZ_SRC := $(wildcard tests/fuzz/*.c)
+# Pages that exporters embed: each becomes an object with its bytes between NAME_html_start and NAME_html_end.
+EMBED_SRC := $(wildcard exporters/*.html)
+HEADERS := $(wildcard base/*.h sampler/*.h sampler/pyabi/*.h aggregator/*.h exporters/*.h daemon/*.h)
+
+EMBED_OBJ := $(EMBED_SRC:%=$(BUILD)/obj/%.o)
+LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(EMBED_OBJ)
 DAEMON_OBJ := $(DAEMON_SRC:%.c=$(BUILD)/obj/%.o)
+UNIT_OBJ := $(UNIT_SRC:%.c=$(BUILD)/obj/%.o)
+STRESS_OBJ := $(STRESS_SRC:%.c=$(BUILD)/obj/%.o)
+STRESS_BIN := $(STRESS_SRC:%.c=$(BUILD)/%)
+FUZZ_BIN := $(FUZZ_SRC:%.c=$(BUILD)/%)
 
 Q := $(if $(filter 1,$(V)),,@)
-say = $(if $(filter 1,$(V)),,@printf '  %-4s %s\n' $(1) $(2);)
+say = $(if $(filter 1,$(V)),,@printf '  %-5s %s\n' $(1) $(2);)
 
-.PHONY: all clean
-all: $(BUILD)/sampled
+.PHONY: all objects unit stress fuzz check check-full check-headers bench demo clean install uninstall format-check \
+	help FORCE
+.DELETE_ON_ERROR:
+all: $(BUILD)/sampled ## build the program: build/sampled
 
-$(BUILD)/sampled: $(DAEMON_OBJ) $(LIB_OBJ)
-	$(call say,LD,$@)$(CC) $(CFLAGS) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+$(BUILD)/sampled: $(DAEMON_OBJ) $(LIB_OBJ) $(BUILD)/flags
+	$(call say,LD,$@)$(CC) $(CFLAGS) $(SAN_FLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBS)
 
-$(BUILD)/obj/%.o: %.c
+# Compiled only, nothing linked: for a cross compiler that lacks the target's libraries.
+objects: $(DAEMON_OBJ) $(LIB_OBJ)
+
+# The flags of the last build: when they change, everything that was built with them is built again.
+FLAGS_NOW := $(CC) $(REQUIRED_FLAGS) $(WARN_FLAGS) $(CPPFLAGS) $(CFLAGS) $(SAN_FLAGS) $(LDFLAGS) $(LIBS)
+$(BUILD)/flags: FORCE
 	@mkdir -p $(@D)
-	$(call say,CC,$<)$(CC) $(REQUIRED_FLAGS) $(CPPFLAGS) $(CFLAGS) $(SAN_FLAGS) -c -o $@ $<
+	@printf '%s\n' '$(subst ','\'',$(FLAGS_NOW))' | cmp -s - $@ || printf '%s\n' '$(subst ','\'',$(FLAGS_NOW))' >$@
 
-clean:
+$(BUILD)/obj/%.o: %.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,CC,$<)$(CC) $(REQUIRED_FLAGS) $(WARN_FLAGS) $(CPPFLAGS) $(CFLAGS) $(SAN_FLAGS) -c -o $@ $<
+
+$(BUILD)/obj/%.html.o: %.html $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,EMBED,$<)printf '.section .rodata\n.globl %s_start, %s_end\n%s_start:\n.incbin "%s"\n%s_end:\n.byte 0\n.section .note.GNU-stack,"",%%progbits\n' \
+		$(*F)_html $(*F)_html $(*F)_html $< $(*F)_html | $(CC) $(CFLAGS) -x assembler -c -o $@ -
+
+# Criterion's assertion macros convert between signed and unsigned by themselves, so -Wconversion stops at our own code.
+$(UNIT_OBJ): WARN_FLAGS += -Wno-conversion
+$(BUILD)/tests/unit: $(UNIT_OBJ) $(LIB_OBJ) $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(CC) $(CFLAGS) $(SAN_FLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) -lcriterion $(LIBS)
+unit: $(BUILD)/tests/unit ## build the unit tests (and run them: make check)
+
+$(STRESS_BIN): $(BUILD)/%: $(BUILD)/obj/%.o $(LIB_OBJ) $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(CC) $(CFLAGS) $(SAN_FLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBS)
+stress: $(STRESS_BIN) ## build the stress tests (SANITIZE=thread is what they are for)
+
+# Fuzzers want every file instrumented, so they compile the library themselves: make fuzz CC=clang
+FUZZ_OBJ_DIR := $(BUILD)/fuzz-obj
+FUZZ_FLAGS := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -g -O1
+FUZZ_LIB_OBJ := $(LIB_SRC:%.c=$(FUZZ_OBJ_DIR)/%.o)
+$(FUZZ_OBJ_DIR)/%.o: %.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,FUZZ,$<)$(CC) $(REQUIRED_FLAGS) $(WARN_FLAGS) $(CPPFLAGS) $(FUZZ_FLAGS) -c -o $@ $<
+$(FUZZ_BIN): $(BUILD)/%: $(FUZZ_OBJ_DIR)/%.o $(FUZZ_LIB_OBJ) $(EMBED_OBJ)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(CC) $(FUZZ_FLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBS)
+fuzz: $(FUZZ_BIN) ## build the fuzzers (CC=clang)
+
+check: ## the tests that take under three minutes
+	$(Q)$(PYTHON) tests/run quick
+check-full: ## every test: all interpreters, sanitizers, analysis, cross-compilation, browser
+	$(Q)tests/setup-roots || true
+	$(Q)$(PYTHON) tests/run full
+
+# Each header must compile alone; HEADER_CHECKS are stamps, one a header.
+HEADER_CHECKS := $(HEADERS:%=$(BUILD)/header/%.ok)
+$(BUILD)/header/%.ok: % $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,HDR,$<)printf '#include "%s"\n' $< | \
+		$(CC) $(filter-out -MMD -MP,$(REQUIRED_FLAGS)) $(WARN_FLAGS) -Werror -fsyntax-only -x c - && touch $@
+$(HEADER_CHECKS): $(HEADERS)
+check-headers: $(HEADER_CHECKS)
+
+bench: all ## measure: rate, CPU a sample, memory, what the target loses
+	$(Q)if [ -x tests/bench/run ]; then tests/bench/run; else echo 'make bench: tests/bench/run is not there yet' >&2; exit 1; fi
+
+demo: all ## profile a small Python program for 5 s: ./flamegraph.html
+	$(Q)SAMPLED=$(BUILD)/sampled PYTHON=$(PYTHON) tests/demo.sh
+
+install: all ## install the program and its manual page under $(DESTDIR)$(PREFIX)
+	install -D -m 0755 $(BUILD)/sampled $(DESTDIR)$(PREFIX)/bin/sampled
+	install -D -m 0644 docs/sampled.1 $(DESTDIR)$(PREFIX)/share/man/man1/sampled.1
+uninstall: ## remove what install put there
+	rm -f $(DESTDIR)$(PREFIX)/bin/sampled $(DESTDIR)$(PREFIX)/share/man/man1/sampled.1
+
+format-check: ## tell where clang-format would change something
+	clang-format --dry-run -Werror $(LIB_SRC) $(DAEMON_SRC) $(UNIT_SRC) $(STRESS_SRC) $(FUZZ_SRC) $(HEADERS)
+
+clean: ## remove everything that was built
 	rm -rf build
+	rm -f flamegraph.html
 
--include $(LIB_OBJ:.o=.d) $(DAEMON_OBJ:.o=.d)
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r target what; do \
+		printf '  make %-13s %s\n' "$$target" "$$what"; done
+	@echo '  V=1 shows commands; SANITIZE=address,undefined or thread; CFLAGS, PREFIX, DESTDIR as usual'
+
+-include $(LIB_OBJ:.o=.d) $(DAEMON_OBJ:.o=.d) $(UNIT_OBJ:.o=.d) $(STRESS_OBJ:.o=.d) $(FUZZ_LIB_OBJ:.o=.d)
