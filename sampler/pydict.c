@@ -247,6 +247,9 @@ int pykeys_get(const struct remote *r, const struct pyabi *abi, raddr_t keys, st
 
 	if (s.bytes > NAME_BYTES_MAX)
 		return -EINVAL;
+	if (abi->str.length > PYKEY_HEAD_BYTES - 8 || abi->str.state > PYKEY_HEAD_BYTES - 8 ||
+	    abi->str.ascii_text > PYKEY_HEAD_BYTES || abi->type.type > PYKEY_HEAD_BYTES - 8)
+		return -EPROTO;
 	for (size_t i = 0; i < s.bytes; i++)
 		s.length += (name[i] & 0xc0) != 0x80;
 	err = pykeys_walk(r, abi, keys, values, match_key, &s);

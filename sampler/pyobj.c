@@ -62,34 +62,31 @@ static int parse_int(const struct pyabi *abi, const unsigned char *head, uint64_
 	return 0;
 }
 
-static int type_flags(const struct remote *r, const struct pyabi *abi, raddr_t type, uint64_t *ret_flags)
-{
-	return remote_read_u64(r, type + (raddr_t)abi->type.flags, ret_flags);
-}
-
 static int object_type(const struct remote *r, const struct pyabi *abi, raddr_t object, raddr_t *ret_type, uint64_t *ret_flags)
 {
 	int err = remote_read_u64(r, object + (raddr_t)abi->type.type, ret_type);
 
-	return err != 0 ? err : type_flags(r, abi, *ret_type, ret_flags);
+	return err != 0 ? err : remote_read_u64(r, *ret_type + (raddr_t)abi->type.flags, ret_flags);
 }
 
 int pyobj_u64(const struct remote *r, const struct pyabi *abi, raddr_t object, uint64_t *ret_value)
 {
 	unsigned char head[INT_BYTES] = {0};
+	raddr_t type;
 	uint64_t flags;
-	ssize_t got = remote_read_some(r, object, head, sizeof(head));
-	int err;
+	ssize_t got;
+	int err = object_type(r, abi, object, &type, &flags);
 
-	if (got < 0)
-		return (int)got;
-	if (got < INT_DIGITS_OFF + 4)
-		return -EFAULT;
-	err = type_flags(r, abi, word_at(head, (size_t)abi->type.type), &flags);
 	if (err != 0)
 		return err;
 	if ((flags & TYPE_INT_SUBCLASS) == 0)
 		return -EPROTO;
+	/* A small int is shorter than this, and may lie where a mapping ends. */
+	got = remote_read_some(r, object, head, sizeof(head));
+	if (got < 0)
+		return (int)got;
+	if (got < INT_DIGITS_OFF + 4)
+		return -EFAULT;
 	return parse_int(abi, head, ret_value);
 }
 
