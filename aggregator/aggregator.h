@@ -31,19 +31,24 @@ struct aggregator_options {
 	uint64_t memory_max_bytes; /* bound on trees and symbols; 0: none */
 };
 
-/* Options are copied; regexes, names and the ring stay the caller's and must outlive it. */
+/* Options are copied, the list of thread filters too; regexes, names and the ring stay the caller's and must outlive it.
+ * 0 or -ENOMEM. */
 int aggregator_new(struct aggregator **ret_aggregator, const struct aggregator_options *options);
+/* Not while its thread runs. */
 void aggregator_free(struct aggregator *aggregator);
 
 /* Takes in one record. Not thread-safe; what the thread below calls, and what tests and readers call directly.
  * 0, -EPROTO (the record makes no sense; it is left out), -ENOMEM. */
 int aggregator_feed(struct aggregator *aggregator, const struct rec_head *record);
-/* An owned copy of all trees as they are now. Same thread as feed. 0 or -ENOMEM. */
+/* An owned copy of all trees as they are now. Right after a REC_MARK its sequence and end are the mark's; else the sequence
+ * is 0. Threads that the filter excludes are left out. Threads that ended are kept, but when a process has had many (over 1,024),
+ * those silent for 10 s of its time are folded into one tree named "(ended threads)". Same thread as feed. 0 or -ENOMEM. */
 int aggregator_profile(struct aggregator *aggregator, struct profile **ret_profile);
 
 /* Starts the thread that drains `ring` until it is closed and empty. When a REC_MARK comes by, the profile at exactly
  * that record is made and handed to on_mark (in the aggregator's thread, which goes on only when it returns: so it
- * should only pass it on). */
+ * should only pass it on), which then owns it; NULL when there was no memory for it. All signals are blocked in the thread.
+ * on_mark may be NULL. 0 or -errno. */
 int aggregator_start(struct aggregator *aggregator, struct ring *ring,
                      void (*on_mark)(void *context, uint64_t sequence, struct profile *profile), void *context);
 /* Waits for the thread's end (the ring was closed). Then aggregator_profile() gives the final profile. */

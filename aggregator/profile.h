@@ -88,8 +88,14 @@ struct profile {
 	uint64_t filtered;             /* samples left out by mode, --no-idle, -t */
 	uint64_t omitted;              /* samples left out by --omit */
 	uint64_t out_of_memory;        /* samples that found no node */
+	uint64_t malformed_samples;    /* samples in records that made no sense and were left out */
+	uint64_t malformed_records;    /* such records of any kind */
 	char *strings;                 /* arena of the symbols' texts */
 };
+
+/* At a REC_MARK and at the end, for what we sampled ourselves, each sample is accounted for:
+ * facts.samples = sum of VALUE_SAMPLES + filtered + omitted + out_of_memory + malformed_samples.
+ * symbols[] may hold entries that no node names. */
 
 void profile_free(struct profile *profile);
 

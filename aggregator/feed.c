@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Records in: each is checked, and either taken whole or left out and counted. */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregator/aggregator.h"
+#include "aggregator/state.h"
+
+/* Whether a record of `fixed` bytes has exactly the text it says behind it. */
+static bool text_fits(const struct rec_head *head, uint64_t fixed, uint32_t text_bytes, const char *text)
+{
+	return head->bytes == rec_round(fixed + text_bytes) && head->bytes >= fixed + text_bytes &&
+	       !memchr(text, 0, text_bytes);
+}
+
+/* Takes what a REC_TARGET says of the process. 0 or -ENOMEM (all is as before). */
+static int describe_process(struct process *process, const struct rec_target *record)
+{
+	if (record->name_bytes) {
+		char *name = strndup(record->text, record->name_bytes);
+
+		if (!name)
+			return -ENOMEM;
+		free(process->name);
+		process->name = name;
+	}
+	process->pid = record->pid;
+	process->parent_pid = record->parent_pid;
+	process->start_time = record->start_time;
+	if (record->version)
+		process->version = record->version;
+	if (record->event == TARGET_EXITED)
+		process->ended = true;
+	return 0;
+}
+
+static int add_process(struct aggregator *aggregator, const struct rec_target *record)
+{
+	struct kept_process kept = {.fold_at = FOLD_THREADS};
+	int err;
+
+	if (aggregator->process_count == aggregator->process_room) {
+		uint32_t room = aggregator->process_room ? aggregator->process_room * 2 : 4;
+		struct kept_process *larger = realloc(aggregator->processes, room * sizeof(*larger));
+
+		if (!larger)
+			return -ENOMEM;
+		aggregator->processes = larger;
+		aggregator->process_room = room;
+	}
+	err = describe_process(&kept.process, record);
+	if (!err)
+		err = lookup_add(&aggregator->target_ids, lookup_hash_id(record->id), aggregator->process_count);
+	if (err) {
+		free(kept.process.name);
+		return err;
+	}
+	budget_charge(&aggregator->budget, sizeof(kept));
+	aggregator->processes[aggregator->process_count++] = kept;
+	if (aggregator->attached_ns == 0)
+		aggregator->attached_ns = record->t_ns;
+	return 0;
+}
+
+static int feed_target(struct aggregator *aggregator, const struct rec_target *record)
+{
+	uint32_t process;
+
+	if (record->head.bytes < sizeof(*record) ||
+	    !text_fits(&record->head, sizeof(*record), record->name_bytes, record->text) || record->id == 0 ||
+	    record->event < TARGET_ATTACHED || record->event > TARGET_DETACHED)
+		return -EPROTO;
+	process = lookup_id(&aggregator->target_ids, record->id);
+	if (process != LOOKUP_NONE && record->event != TARGET_ATTACHED) /* an id is never used twice */
+		return describe_process(&aggregator->processes[process].process, record);
+	if (process == LOOKUP_NONE && (record->event == TARGET_ATTACHED || record->event == TARGET_EXECED))
+		return add_process(aggregator, record);
+	return -EPROTO;
+}
+
+static int add_thread(struct aggregator *aggregator, const struct rec_thread *record, uint32_t process)
+{
+	struct kept_process *kept = &aggregator->processes[process];
+	struct thread *thread;
+	int err;
+
+	if (kept->thread_count >= kept->fold_at)
+		fold_ended_threads(aggregator, process);
+	if (aggregator->thread_count == aggregator->thread_room) {
+		uint32_t room = aggregator->thread_room ? aggregator->thread_room * 2 : 16;
+		struct thread **larger = realloc(aggregator->threads, room * sizeof(struct thread *));
+
+		if (!larger)
+			return -ENOMEM;
+		aggregator->threads = larger;
+		aggregator->thread_room = room;
+	}
+	err = thread_new(&thread, record->id, process, &aggregator->budget);
+	if (err)
+		return err;
+	thread->seen_ns = kept->seen_ns; /* it was alive just now */
+	err = thread_describe(thread, record, &aggregator->options);
+	if (!err)
+		err = lookup_add(&aggregator->thread_ids, lookup_hash_id(record->id), aggregator->thread_count);
+	if (err) {
+		thread_free(thread, &aggregator->symbols);
+		return err;
+	}
+	aggregator->threads[aggregator->thread_count++] = thread;
+	kept->thread_count++;
+	return 0;
+}
+
+static int feed_thread(struct aggregator *aggregator, const struct rec_thread *record)
+{
+	struct thread *thread;
+	uint32_t process;
+	uint32_t index;
+
+	if (record->head.bytes < sizeof(*record) ||
+	    !text_fits(&record->head, sizeof(*record), record->name_bytes, record->text) || record->id == 0)
+		return -EPROTO;
+	process = lookup_id(&aggregator->target_ids, record->target);
+	if (process == LOOKUP_NONE)
+		return -EPROTO;
+	index = lookup_id(&aggregator->thread_ids, record->id);
+	if (index == LOOKUP_NONE)
+		return add_thread(aggregator, record, process);
+	thread = aggregator->threads[index];
+	if (thread->process != process || thread->interpreter != record->interpreter)
+		return -EPROTO;
+	return thread_describe(thread, record, &aggregator->options);
+}
+
+static int feed_stack(struct aggregator *aggregator, const struct rec_stack *record)
+{
+	struct kept_process *process;
+	struct thread *thread;
+	enum taken taken;
+	uint32_t index;
+	int err;
+
+	if (record->head.bytes < sizeof(*record))
+		return -EPROTO;
+	index = lookup_id(&aggregator->thread_ids, record->thread);
+	if (index == LOOKUP_NONE) {
+		aggregator->malformed_samples += record->count;
+		return -EPROTO;
+	}
+	thread = aggregator->threads[index];
+	err = thread_take(thread, &aggregator->symbols, &aggregator->options, record, &taken);
+	if (err == -EPROTO) {
+		aggregator->malformed_samples += record->count;
+		return err;
+	}
+	if (err)
+		taken = TAKEN_NO_MEMORY;
+	switch (taken) {
+	case TAKEN_COUNTED:
+		break;
+	case TAKEN_FILTERED:
+		aggregator->filtered += record->count;
+		break;
+	case TAKEN_OMITTED:
+		aggregator->omitted += record->count;
+		break;
+	case TAKEN_NO_MEMORY:
+		aggregator->out_of_memory += record->count;
+		break;
+	}
+	process = &aggregator->processes[thread->process];
+	if (process->seen_ns < record->t_last_ns)
+		process->seen_ns = record->t_last_ns;
+	if (aggregator->first_ns == 0 || record->t_first_ns < aggregator->first_ns)
+		aggregator->first_ns = record->t_first_ns;
+	if (aggregator->last_ns < record->t_last_ns)
+		aggregator->last_ns = record->t_last_ns;
+	/* Relaxed: only this thread writes it, and nothing hangs on it. */
+	atomic_store_explicit(&aggregator->samples, aggregator_samples(aggregator) + record->count, memory_order_relaxed);
+	return err;
+}
+
+static int feed_facts(struct aggregator *aggregator, const struct rec_facts *record)
+{
+	uint32_t process;
+
+	if (record->head.bytes != sizeof(*record))
+		return -EPROTO;
+	process = lookup_id(&aggregator->target_ids, record->target);
+	if (process == LOOKUP_NONE)
+		return -EPROTO;
+	aggregator->processes[process].process.facts = *record;
+	return 0;
+}
+
+static int feed_mark(struct aggregator *aggregator, const struct rec_mark *record)
+{
+	if (record->head.bytes != sizeof(*record))
+		return -EPROTO;
+	aggregator->mark_sequence = record->sequence;
+	aggregator->mark_ns = record->t_ns;
+	return 0;
+}
+
+static int dispatch(struct aggregator *aggregator, const struct rec_head *record)
+{
+	if (record->bytes < sizeof(*record) || record->bytes % 8 != 0 || record->bytes > REC_BYTES_MAX)
+		return -EPROTO;
+	switch (record->type) {
+	case REC_SYMBOL:
+		return symbols_define(&aggregator->symbols, (const struct rec_symbol *)record);
+	case REC_FORGET:
+		if (record->bytes != sizeof(struct rec_forget))
+			return -EPROTO;
+		return symbols_forget(&aggregator->symbols, ((const struct rec_forget *)record)->id);
+	case REC_THREAD:
+		return feed_thread(aggregator, (const struct rec_thread *)record);
+	case REC_STACK:
+		return feed_stack(aggregator, (const struct rec_stack *)record);
+	case REC_FACTS:
+		return feed_facts(aggregator, (const struct rec_facts *)record);
+	case REC_TARGET:
+		return feed_target(aggregator, (const struct rec_target *)record);
+	case REC_MARK:
+		return feed_mark(aggregator, (const struct rec_mark *)record);
+	default:
+		return -EPROTO;
+	}
+}
+
+int aggregator_feed(struct aggregator *aggregator, const struct rec_head *record)
+{
+	int err;
+
+	aggregator->mark_sequence = 0;
+	aggregator->mark_ns = 0;
+	err = dispatch(aggregator, record);
+	if (err == -EPROTO)
+		aggregator->malformed_records++;
+	return err;
+}

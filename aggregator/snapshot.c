@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Profiles out: a copy of everything. It must be quick, since the ring fills meanwhile: a tree is one memcpy, and symbols keep the
+ * numbers that the nodes name. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregator/aggregator.h"
+#include "aggregator/state.h"
+
+static const char *const mode_names[] = {[MODE_WALL] = "wall", [MODE_CPU] = "cpu", [MODE_GIL] = "gil"};
+
+static const char ended_name[] = "(ended threads)";
+
+static int copy_symbols(struct profile *profile, const struct symbols *symbols)
+{
+	size_t text_bytes = 1;
+	char *text;
+
+	for (uint32_t i = 0; i < symbols->count; i++)
+		if (symbols->slots[i].text)
+			text_bytes += (size_t)symbols->slots[i].name_bytes + symbols->slots[i].file_bytes + 2;
+	profile->strings = malloc(text_bytes);
+	profile->symbols = calloc((size_t)symbols->count + 1, sizeof(*profile->symbols));
+	if (!profile->strings || !profile->symbols)
+		return -ENOMEM;
+	profile->symbol_count = symbols->count;
+	text = profile->strings;
+	for (uint32_t i = 0; i < symbols->count; i++) {
+		const struct kept_symbol *kept = &symbols->slots[i];
+		size_t bytes = (size_t)kept->name_bytes + kept->file_bytes + 2;
+
+		if (!kept->text) { /* a free slot, which no node names */
+			profile->symbols[i] = (struct symbol){.name = "<unknown>", .file = ""};
+			continue;
+		}
+		memcpy(text, kept->text, bytes);
+		profile->symbols[i] = (struct symbol){
+			.name = text,
+			.file = text + kept->name_bytes + 1,
+			.first_line = kept->first_line,
+			.kind = kept->kind,
+			.flags = kept->flags,
+		};
+		text += bytes;
+	}
+	return 0;
+}
+
+/* Appends a thread with the fields given and a copy of the tree and the name (NULL: none). */
+static int add_thread(struct profile *profile, const struct thread_tree *fields, const struct tree *tree, const char *name)
+{
+	struct thread_tree *thread = &profile->threads[profile->thread_count];
+	size_t bytes = tree->count * sizeof(*tree->nodes);
+
+	*thread = *fields;
+	thread->nodes = malloc(bytes);
+	thread->name = name ? strdup(name) : NULL;
+	thread->node_count = tree->count;
+	profile->thread_count++;
+	if (!thread->nodes || (name && !thread->name))
+		return -ENOMEM;
+	memcpy(thread->nodes, tree->nodes, bytes);
+	return 0;
+}
+
+static int copy_threads(struct profile *profile, const struct aggregator *aggregator)
+{
+	size_t most = (size_t)aggregator->thread_count + aggregator->process_count;
+	int err = 0;
+
+	profile->threads = calloc(most + 1, sizeof(*profile->threads));
+	if (!profile->threads)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < aggregator->thread_count && !err; i++) {
+		const struct thread *thread = aggregator->threads[i];
+		struct thread_tree fields = {
+			.process = thread->process,
+			.interpreter = thread->interpreter,
+			.tid = thread->tid,
+			.is_main = thread->is_main,
+			.t_first_ns = thread->t_first_ns,
+			.t_last_ns = thread->t_last_ns,
+			.depth_max = thread->depth_max,
+		};
+
+		if (thread->excluded && thread->t_first_ns == 0)
+			continue;
+		err = add_thread(profile, &fields, &thread->tree, thread->name);
+	}
+	for (uint32_t i = 0; i < aggregator->process_count && !err; i++) {
+		const struct kept_process *kept = &aggregator->processes[i];
+		struct thread_tree fields = {
+			.process = i,
+			.t_first_ns = kept->ended_first_ns,
+			.t_last_ns = kept->ended_last_ns,
+			.depth_max = kept->ended_depth_max,
+		};
+
+		if (kept->ended_first_ns)
+			err = add_thread(profile, &fields, &kept->ended, ended_name);
+	}
+	return err;
+}
+
+static int copy_processes(struct profile *profile, const struct aggregator *aggregator)
+{
+	profile->processes = calloc((size_t)aggregator->process_count + 1, sizeof(*profile->processes));
+	if (!profile->processes)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < aggregator->process_count; i++) {
+		const struct process *from = &aggregator->processes[i].process;
+
+		profile->processes[i] = *from;
+		profile->processes[i].name = strdup(from->name ? from->name : "");
+		profile->process_count++;
+		if (!profile->processes[i].name)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* From the first tick (the attachment, when there was none) to the mark, or to the last tick. */
+static void set_times(struct profile *profile, const struct aggregator *aggregator)
+{
+	uint64_t start_ns = aggregator->first_ns;
+	uint64_t end_ns = aggregator->last_ns;
+	struct rec_facts facts;
+
+	profile_facts(profile, &facts);
+	if (facts.t_start_ns && (start_ns == 0 || facts.t_start_ns < start_ns))
+		start_ns = facts.t_start_ns;
+	if (start_ns == 0)
+		start_ns = aggregator->attached_ns;
+	if (end_ns < facts.t_last_ns)
+		end_ns = facts.t_last_ns;
+	if (aggregator->mark_ns)
+		end_ns = aggregator->mark_ns;
+	profile->t_start_ns = start_ns;
+	profile->t_end_ns = end_ns > start_ns ? end_ns : start_ns;
+	profile->wall_start_ns = start_ns + aggregator->realtime_offset_ns;
+}
+
+int aggregator_profile(struct aggregator *aggregator, struct profile **ret_profile)
+{
+	struct profile *profile = calloc(1, sizeof(*profile));
+	int err;
+
+	if (!profile)
+		return -ENOMEM;
+	err = copy_symbols(profile, &aggregator->symbols);
+	if (!err)
+		err = copy_threads(profile, aggregator);
+	if (!err)
+		err = copy_processes(profile, aggregator);
+	if (err) {
+		profile_free(profile);
+		return err;
+	}
+	set_times(profile, aggregator);
+	profile->interval_ns = aggregator->options.interval_ns;
+	profile->sequence = aggregator->mark_sequence;
+	profile->mode = mode_names[aggregator->options.mode];
+	profile->filtered = aggregator->filtered;
+	profile->omitted = aggregator->omitted;
+	profile->out_of_memory = aggregator->out_of_memory;
+	profile->malformed_samples = aggregator->malformed_samples;
+	profile->malformed_records = aggregator->malformed_records;
+	*ret_profile = profile;
+	return 0;
+}

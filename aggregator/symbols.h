@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The aggregator's own copies of symbols. The sampler's ids come and go (REC_FORGET, and a new id when the same function
+ * is met again); the copies are known by content and counted, so that a function stays one, however often it is
+ * defined, and goes when neither an id, a stack nor a node of a tree names it. */
+#ifndef SAMPLED_AGGREGATOR_SYMBOLS_H
+#define SAMPLED_AGGREGATOR_SYMBOLS_H
+
+#include <regex.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "aggregator/budget.h"
+#include "aggregator/lookup.h"
+#include "sampler/record.h"
+
+struct kept_symbol {
+	char *text; /* name NUL file NUL; owned; NULL: a free slot */
+	uint32_t name_bytes, file_bytes; /* without the NULs */
+	uint32_t first_line;
+	uint32_t hash;
+	uint32_t refs;
+	uint32_t next_free; /* of a free slot */
+	uint8_t kind, flags;
+	bool omit, stop; /* matches these options */
+};
+
+struct symbols {
+	struct kept_symbol *slots;
+	uint32_t count, room; /* count: slots ever used */
+	uint32_t first_free;  /* SYMBOL_NONE: none */
+	struct lookup ids;      /* sampler's id → slot */
+	struct lookup contents; /* content's hash → slot */
+	const regex_t *omit, *stop; /* NULL: none; the caller's */
+	struct budget *budget;
+};
+
+/* No symbol: an unknown id. */
+#define SYMBOL_NONE LOOKUP_NONE
+/* A symbol that found no memory: known, but nothing can be counted at it. */
+#define SYMBOL_LOST (LOOKUP_NONE - 1)
+
+void symbols_init(struct symbols *symbols, struct budget *budget, const regex_t *omit, const regex_t *stop);
+void symbols_release(struct symbols *symbols);
+
+/* The record's head.bytes has been checked to be the room it has. 0, -EPROTO (makes no sense), -ENOMEM. */
+int symbols_define(struct symbols *symbols, const struct rec_symbol *record);
+/* -EPROTO: no such id. */
+int symbols_forget(struct symbols *symbols, uint32_t id);
+
+/* The slot of an id, SYMBOL_LOST or SYMBOL_NONE. */
+static inline uint32_t symbols_find(const struct symbols *symbols, uint32_t id)
+{
+	return lookup_id(&symbols->ids, id);
+}
+
+void symbols_ref(struct symbols *symbols, uint32_t slot);
+void symbols_unref(struct symbols *symbols, uint32_t slot);
+
+#endif

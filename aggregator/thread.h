@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A thread as the aggregator follows it: its latest stack and its tree. */
+#ifndef SAMPLED_AGGREGATOR_THREAD_H
+#define SAMPLED_AGGREGATOR_THREAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "aggregator/aggregator.h"
+#include "aggregator/symbols.h"
+#include "aggregator/tree.h"
+#include "sampler/record.h"
+
+struct stack_frame {
+	uint32_t symbol; /* a slot, of which the frame holds a reference; SYMBOL_LOST may stand here */
+	uint32_t line;
+};
+
+/* The latest stack, whole and unfiltered, since the next record may share any part of it. What was found out about its
+ * frames (their nodes, the first that matches --omit or --stop) is kept as far as the next stack shares it. */
+struct stack {
+	struct stack_frame *frames; /* owned; root first */
+	uint32_t *path;             /* owned; node of each frame in [start, path_depth) */
+	uint32_t depth, room;
+	uint32_t start;      /* the outermost frame that --stop leaves */
+	uint32_t path_depth; /* up to here the nodes are known */
+	uint32_t omit_at;    /* the first frame that --omit matches; DEPTH_NONE */
+	uint32_t stop_at;    /* the same of --stop */
+};
+
+#define DEPTH_NONE UINT32_MAX
+
+struct thread {
+	uint32_t id;
+	uint32_t process; /* index */
+	int64_t interpreter;
+	uint64_t tid;
+	uint64_t start_time;
+	bool is_main;
+	bool excluded; /* by the thread filter */
+	char *name;    /* owned; NULL: none known */
+	uint64_t seen_ns;             /* end of its last run, counted or not */
+	uint64_t t_first_ns, t_last_ns; /* of the samples in its tree */
+	uint32_t depth_max;
+	struct stack stack;
+	struct tree tree;
+};
+
+/* What became of the samples of a run. */
+enum taken { TAKEN_COUNTED, TAKEN_FILTERED, TAKEN_OMITTED, TAKEN_NO_MEMORY };
+
+/* 0 or -ENOMEM. */
+int thread_new(struct thread **ret_thread, uint32_t id, uint32_t process, struct budget *budget);
+void thread_free(struct thread *thread, struct symbols *symbols);
+/* Takes what a REC_THREAD, which has been checked, says of the thread; anew on each. 0 or -ENOMEM (all is as before). */
+int thread_describe(struct thread *thread, const struct rec_thread *record, const struct aggregator_options *options);
+/* Takes in a run. 0 and what became of it; -EPROTO: the record makes no sense; -ENOMEM: the stack could not be kept. */
+int thread_take(struct thread *thread, struct symbols *symbols, const struct aggregator_options *options,
+                const struct rec_stack *record, enum taken *ret_taken);
+
+#endif
