@@ -26,6 +26,9 @@ struct pyproc {
 	char binary[256];      /* the file that holds the interpreter, as the target sees it */
 };
 
+/* As remote_open(), and says why it failed: -ESRCH no such process, -EPERM with the likeliest reason. */
+int discover_open(struct remote *ret_remote, pid_t pid, struct fault *fault);
+
 /* Finds and validates. `r` is open on pid. 0, or -errno with *fault filled: -ESRCH gone, -EPERM not permitted, -ENOEXEC
  * not a Python (or a kernel thread), -EAGAIN a Python that is not initialised yet, -ENOTSUP its version is not supported,
  * -EPROTO its data failed validation. */
