@@ -141,6 +141,7 @@ Test(linetable, hostile)
 		"e84040",           /* a varint that goes on */
 		"e8404040404004",   /* one of 33 bits */
 		"e87f7f7f7f7f7f7f", /* longer than any number */
+		"e840404040404000", /* the same, although it is 0 */
 		"f00101",           /* long form, two of four */
 		"0001",             /* no first byte */
 		"800100",           /* rubbish behind an entry */

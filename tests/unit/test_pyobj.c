@@ -84,6 +84,11 @@ Test(pyobj, dict_each_in_many_batches, .init = fake_reset)
 			keys[k] = fake_str(abi, name);
 			values[k] = 0x1000 + k;
 		}
+		for (size_t size = 1; size < MANY; size += size / 3 + 1) { /* each width of the hash table's slots */
+			dict = fake_dict(abi, FAKE_GENERAL, keys, values, size);
+			snprintf(name, sizeof(name), "k%zu", size - 1);
+			cr_assert(get(abi, dict, name, &value) == 0 && value == values[size - 1], "%zu entries", size);
+		}
 		dict = fake_dict(abi, FAKE_UNICODE, keys, values, MANY);
 		cr_assert(pyobj_dict_each(fake_remote(), abi, dict, count_entries, &count) == 0 && count == MANY);
 		cr_assert(get(abi, dict, "k699", &value) == 0 && value == 0x1000 + 699);
@@ -186,7 +191,7 @@ static raddr_t make_instance(const struct pyabi *abi, bool in_dict, const raddr_
 	raddr_t type = fake_type(abi, "Thread", flags), object = fake_alloc(BEFORE + BASIC + 8 + 8 * count) + BEFORE;
 	raddr_t dict = in_dict ? fake_dict(abi, FAKE_UNICODE, names, values, count) : 0;
 	raddr_t array = fake_alloc(8 * count);
-	unsigned char head[4] = {(unsigned char)count, (unsigned char)count, 1, !in_dict};
+	unsigned char head[4] = {(unsigned char)count, (unsigned char)count, 1, !in_dict}; /* capacity, size, embedded, valid */
 
 	fake_put(array, values, 8 * count);
 	fake_put_u64(object + (raddr_t)abi->type.type, type);
@@ -207,7 +212,8 @@ static raddr_t make_instance(const struct pyabi *abi, bool in_dict, const raddr_
 	case ATTRS_INLINE:
 		fake_put_u64(object - 24, dict);
 		fake_put(object + BASIC, head, sizeof(head));
-		fake_put(object + BASIC + 8, values, 8 * count);
+		if (!in_dict)
+			fake_put(object + BASIC + 8, values, 8 * count);
 		break;
 	}
 	return object;
@@ -231,6 +237,11 @@ Test(pyobj, attributes, .init = fake_reset)
 			cr_assert(attr(abi, object, "_target", &value) == 0 && value == 0x1000);
 			cr_assert(attr(abi, object, "_unset", &value) == -ENOENT);
 			cr_assert(attr(abi, object, "_none", &value) == -ENOENT);
+		}
+		if (abi->attrs == ATTRS_INLINE) { /* shared keys that grew beyond what this instance has room for */
+			object = make_instance(abi, false, names, values, 3);
+			fake_put(object + 16, "\2\2\1\1", 4);
+			cr_assert(attr(abi, object, "_target", &value) == 0 && attr(abi, object, "_name", &value) == -ENOENT);
 		}
 		/* No dict at all: a class with __slots__, or written in C. */
 		fake_put_u64(object + (raddr_t)abi->type.type, fake_type(abi, "slots", 0));

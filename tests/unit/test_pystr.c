@@ -177,6 +177,9 @@ Test(pystr, end_of_mapping, .init = fake_reset)
 	fake_put_u64(at + (raddr_t)abi->str.length, 20);
 	cr_assert(pyobj_str(fake_remote(), abi, at, to, sizeof(to), NULL) == -EFAULT);
 	cr_assert(pyobj_str(fake_remote(), abi, (raddr_t)(uintptr_t)page + 4090, to, sizeof(to), NULL) == -EFAULT);
+	memset(page + 4096 - 32, 0, 32); /* a length of 0, but no state */
+	cr_assert(pyobj_str(fake_remote(), abi, (raddr_t)(uintptr_t)page + 4096 - 32, to, sizeof(to), NULL) == -EFAULT);
+	munmap(page, 8192);
 }
 
 Test(pystr, bytes, .init = fake_reset)
