@@ -29,12 +29,11 @@ DAEMON_SRC := $(wildcard daemon/*.c)
 UNIT_SRC := $(wildcard tests/unit/*.c)
 STRESS_SRC := $(wildcard tests/stress/*.c)
 FUZZ_SRC := $(wildcard tests/fuzz/*.c)
-# Pages that exporters embed: each becomes an object with its bytes between NAME_html_start and NAME_html_end.
-EMBED_SRC := $(wildcard exporters/*.html)
+PAGE_SRC := $(wildcard exporters/flamegraph/*)
 HEADERS := $(wildcard base/*.h sampler/*.h sampler/pyabi/*.h aggregator/*.h exporters/*.h daemon/*.h)
 
-EMBED_OBJ := $(EMBED_SRC:%=$(BUILD)/obj/%.o)
-LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(EMBED_OBJ)
+PAGE_OBJ := $(BUILD)/obj/exporters/flamegraph_page.o
+LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(PAGE_OBJ)
 DAEMON_OBJ := $(DAEMON_SRC:%.c=$(BUILD)/obj/%.o)
 UNIT_OBJ := $(UNIT_SRC:%.c=$(BUILD)/obj/%.o)
 STRESS_OBJ := $(STRESS_SRC:%.c=$(BUILD)/obj/%.o)
@@ -44,7 +43,7 @@ FUZZ_BIN := $(FUZZ_SRC:%.c=$(BUILD)/%)
 Q := $(if $(filter 1,$(V)),,@)
 say = $(if $(filter 1,$(V)),,@printf '  %-5s %s\n' $(1) $(2);)
 
-.PHONY: all objects unit stress fuzz check check-full check-headers bench demo clean install uninstall format-check \
+.PHONY: all objects unit stress browser fuzz check check-full check-headers bench demo clean install uninstall format-check \
 	help FORCE
 .DELETE_ON_ERROR:
 all: $(BUILD)/sampled ## build the program: build/sampled
@@ -65,10 +64,14 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) $(REQUIRED_FLAGS) $(WARN_FLAGS) $(CPPFLAGS) $(CFLAGS) $(SAN_FLAGS) -c -o $@ $<
 
-$(BUILD)/obj/%.html.o: %.html $(BUILD)/flags
+# The flame graph's page is joined from its parts and embedded.
+$(BUILD)/gen/flamegraph.page: $(PAGE_SRC)
 	@mkdir -p $(@D)
-	$(call say,EMBED,$<)printf '.section .rodata\n.globl %s_start, %s_end\n%s_start:\n.incbin "%s"\n%s_end:\n.byte 0\n.section .note.GNU-stack,"",%%progbits\n' \
-		$(*F)_html $(*F)_html $(*F)_html $< $(*F)_html | $(CC) $(CFLAGS) -x assembler -c -o $@ -
+	$(call say,PAGE,$@)sh exporters/flamegraph/bundle.sh >$@
+
+$(PAGE_OBJ): exporters/flamegraph_page.S $(BUILD)/gen/flamegraph.page $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,AS,$<)$(CC) $(CFLAGS) -Wa,-I$(BUILD)/gen -c -o $@ $<
 
 # Criterion's assertion macros convert between signed and unsigned by themselves, so -Wconversion stops at our own code.
 $(UNIT_OBJ): WARN_FLAGS += -Wno-conversion
@@ -82,6 +85,13 @@ $(STRESS_BIN): $(BUILD)/%: $(BUILD)/obj/%.o $(LIB_OBJ) $(BUILD)/flags
 	$(call say,LD,$@)$(CC) $(CFLAGS) $(SAN_FLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBS)
 stress: $(STRESS_BIN) ## build the stress tests (SANITIZE=thread is what they are for)
 
+# Writes the pages that the browser test opens; built like a unit test's helper.
+$(BUILD)/obj/tests/browser/%.o: WARN_FLAGS += -Wno-conversion
+$(BUILD)/tests/browser/make_profile: $(BUILD)/obj/tests/browser/make_profile.o $(BUILD)/obj/tests/unit/build_profile.o $(LIB_OBJ)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(CC) $(CFLAGS) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+browser: $(BUILD)/tests/browser/make_profile ## build the browser test's page writer
+
 # Fuzzers want every file instrumented, so they compile the library themselves: make fuzz CC=clang
 FUZZ_OBJ_DIR := $(BUILD)/fuzz-obj
 FUZZ_FLAGS := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -g -O1
@@ -89,7 +99,7 @@ FUZZ_LIB_OBJ := $(LIB_SRC:%.c=$(FUZZ_OBJ_DIR)/%.o)
 $(FUZZ_OBJ_DIR)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,FUZZ,$<)$(CC) $(REQUIRED_FLAGS) $(WARN_FLAGS) $(CPPFLAGS) $(FUZZ_FLAGS) -c -o $@ $<
-$(FUZZ_BIN): $(BUILD)/%: $(FUZZ_OBJ_DIR)/%.o $(FUZZ_LIB_OBJ) $(EMBED_OBJ)
+$(FUZZ_BIN): $(BUILD)/%: $(FUZZ_OBJ_DIR)/%.o $(FUZZ_LIB_OBJ) $(PAGE_OBJ)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(FUZZ_FLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBS)
 fuzz: $(FUZZ_BIN) ## build the fuzzers (CC=clang)
@@ -133,4 +143,5 @@ help: ## this list
 		printf '  make %-13s %s\n' "$$target" "$$what"; done
 	@echo '  V=1 shows commands; SANITIZE=address,undefined or thread; CFLAGS, PREFIX, DESTDIR as usual'
 
--include $(LIB_OBJ:.o=.d) $(DAEMON_OBJ:.o=.d) $(UNIT_OBJ:.o=.d) $(STRESS_OBJ:.o=.d) $(FUZZ_LIB_OBJ:.o=.d)
+-include $(LIB_OBJ:.o=.d) $(DAEMON_OBJ:.o=.d) $(UNIT_OBJ:.o=.d) $(STRESS_OBJ:.o=.d) $(FUZZ_LIB_OBJ:.o=.d) \
+	$(BUILD)/obj/tests/browser/make_profile.d

@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the integration tests share: the interpreters of this machine, target programs, and running sampled.
+
+Environment: SAMPLED the program (build/sampled); SAMPLED_PYTHONS further interpreters, joined by colons;
+SAMPLED_TEST_PYTHONS=quick for an old and a new one only; SAMPLED_CACHE where tests/setup-roots keeps its roots."""
+import functools
+import glob
+import json
+import os
+import re
+import select
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+SAMPLED = os.path.abspath(os.environ.get("SAMPLED", os.path.join(TOP, "build", "sampled")))
+TARGETS = os.path.join(TOP, "tests", "targets")
+CACHE = os.environ.get("SAMPLED_CACHE", os.path.expanduser("~/.cache/sampled"))
+QUICK = os.environ.get("SAMPLED_TEST_PYTHONS") == "quick"
+SUPPORTED = [(3, minor) for minor in range(6, 16)]
+READY_TIMEOUT_S = 60
+SAMPLED_TIMEOUT_S = 120
+
+ASK = """
+import json, os, sys, sysconfig
+maps = open("/proc/self/maps").read() if os.path.exists("/proc/self/maps") else ""
+print(json.dumps([list(sys.version_info[:3]), sys.version.split()[0], "libpython" in maps, os.path.realpath(sys.executable),
+    bool(sysconfig.get_config_var("Py_GIL_DISABLED"))]))
+"""
+
+
+class Python:
+    """An interpreter: argv starts it, root is '' or the directory it is chrooted into."""
+
+    def __init__(self, argv, root, version, text, kind, real):
+        self.argv, self.root, self.version, self.text, self.kind, self.real = argv, root, version, text, kind, real
+
+    def __repr__(self):
+        return "%s (%s, %s)" % (self.text, self.kind, self.real)
+
+    @property
+    def label(self):
+        return re.sub(r"\W", "_", "%s_%s" % (self.text, self.kind))
+
+
+def ask(argv, root):
+    try:
+        done = subprocess.run(argv + ["-c", ASK], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=60, cwd="/")
+        version, text, shared, real, free_threaded = json.loads(done.stdout)
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return None
+    if free_threaded:
+        return None
+    kind = "chroot" if root else "shared" if shared else "static"
+    return Python(argv, root, tuple(version), text, kind, root + real)
+
+
+def candidates():
+    names = ["python3"] + ["python3.%d" % minor for _, minor in SUPPORTED]
+    for folder in os.environ.get("PATH", "").split(os.pathsep) + ["/usr/bin", "/usr/local/bin"]:
+        for name in names:
+            path = os.path.join(folder, name)
+            if os.access(path, os.X_OK):
+                yield [path], ""
+    for path in sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/*/bin/python3"))):
+        yield [path], ""
+    for path in filter(None, os.environ.get("SAMPLED_PYTHONS", "").split(":")):
+        yield [path], ""
+    if os.geteuid() == 0:
+        for root in sorted(glob.glob(os.path.join(CACHE, "root-*"))):
+            for path in sorted(glob.glob(os.path.join(root, "usr/bin/python3.*"))):
+                if re.fullmatch(r"python3\.\d+", os.path.basename(path)):
+                    yield ["chroot", root, "/usr/bin/" + os.path.basename(path)], root
+
+
+@functools.lru_cache(maxsize=None)
+def all_pythons():
+    """Every supported interpreter found, oldest first, each real file once."""
+    found = {}
+    seen = set()
+    for argv, root in candidates():
+        key = root or os.path.realpath(argv[-1])
+        if (key, argv[-1] if root else "") in seen:
+            continue
+        seen.add((key, argv[-1] if root else ""))
+        python = ask(argv, root)
+        if python and python.version[:2] in SUPPORTED:
+            found.setdefault(python.real, python)
+    return tuple(sorted(found.values(), key=lambda python: (python.version, python.kind, python.real)))
+
+
+@functools.lru_cache(maxsize=None)
+def pythons():
+    """The interpreters to test with: all, or two when SAMPLED_TEST_PYTHONS=quick (one with frames on the heap if there is
+    one, and the newest)."""
+    found = all_pythons()
+    if not QUICK or len(found) < 3:
+        return found
+    old = [python for python in found if (3, 8) <= python.version < (3, 11)] or [found[0]]
+    return (old[-1], found[-1])
+
+
+def newest():
+    return pythons()[-1] if pythons() else None
+
+
+def needs_python(test):
+    """Skips a test, in plain sight, where no interpreter was found."""
+    return unittest.skipUnless(pythons(), "no supported Python was found")(test)
+
+
+def each_python(cls):
+    """Makes one test a Python of every method named check_…(self, python); a version of 3.6 to 3.15 that is not on this
+    machine becomes a skipped test."""
+    for name in [name for name in vars(cls) if name.startswith("check_")]:
+        method = getattr(cls, name)
+        for python in pythons():
+            test = "test_%s_%s" % (name[len("check_"):], python.label)
+            while hasattr(cls, test):
+                test += "_too"
+            setattr(cls, test, functools.partialmethod(method, python))
+        if not QUICK:
+            for version in SUPPORTED:
+                if version not in {python.version[:2] for python in pythons()}:
+                    why = "Python %d.%d is not on this machine" % version
+                    setattr(cls, "test_%s_%d_%d_absent" % ((name[len("check_"):],) + version), skipped(why))
+    return cls
+
+
+def skipped(why):
+    def test(self):
+        self.skipTest(why)
+
+    return test
+
+
+def need_root(test):
+    return unittest.skipUnless(os.geteuid() == 0, "only root can become another user")(test)
+
+
+class Target:
+    """A running target program of tests/targets; facts is what its READY line said. Use as a context manager."""
+
+    def __init__(self, python, script, *args, env=None, user=None):
+        self.python = python
+        # Under a root of its own the program can only see what lies in there, so all targets are copied, wherever it runs.
+        self.folder = tempfile.mkdtemp(prefix="sampled-test-", dir=(python.root or "") + "/tmp")
+        os.chmod(self.folder, 0o777)
+        for path in glob.glob(os.path.join(TARGETS, "*.py")):
+            shutil.copy(path, self.folder)
+        self.inside = self.folder[len(python.root):]  # the folder as the target sees it
+        command = python.argv + ["-B", os.path.join(self.inside, script)]
+        command += [str(arg).replace("@", self.inside) for arg in args]
+        extra = dict(user=user, group=user, extra_groups=[]) if user is not None else {}
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, env=env, cwd="/", start_new_session=True, **extra
+        )
+        self.pid = self.process.pid
+        self.facts = {}
+
+    def wait_ready(self):
+        deadline = time.monotonic() + READY_TIMEOUT_S
+        data = b""
+        while b"\n" not in data:
+            left = deadline - time.monotonic()
+            if left <= 0 or not select.select([self.process.stdout], [], [], max(left, 0))[0]:
+                raise AssertionError("%r did not get ready in %d s" % (self.python, READY_TIMEOUT_S))
+            piece = os.read(self.process.stdout.fileno(), 1 << 20)
+            if not piece:
+                raise AssertionError("%r ended before it was ready, status %s" % (self.python, self.process.wait()))
+            data += piece
+        line = data.decode("utf-8", "surrogateescape").split("\n")[0]
+        if line.startswith("READY "):
+            self.facts = json.loads(line[len("READY "):])
+        return self
+
+    def path(self, name):
+        """A file in the target's folder, as the test sees it; pass @/NAME as argument to the target."""
+        return os.path.join(self.folder, name)
+
+    def state(self):
+        """The letter of its state in /proc: R, S, D, T, t, Z."""
+        with open("/proc/%d/stat" % self.pid, "rb") as file:
+            return chr(file.read().rpartition(b") ")[2][0])
+
+    def stop(self):
+        if self.process.poll() is None:
+            os.killpg(self.pid, signal.SIGKILL)  # its own session: the children go with it
+        self.process.wait()
+        self.process.stdout.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def __enter__(self):
+        try:
+            return self.wait_ready()
+        except BaseException:
+            self.stop()
+            raise
+
+    def __exit__(self, *_error):
+        self.stop()
+
+
+def sampled(*args, timeout=SAMPLED_TIMEOUT_S, user=None, cwd=None, env=None, stdin=subprocess.DEVNULL):
+    """Runs sampled to its end; returns a CompletedProcess with bytes. user: a numeric uid (and gid) to run as."""
+    extra = dict(user=user, group=user, extra_groups=[]) if user is not None else {}
+    command = [program_for(user)] + [str(arg) for arg in args]
+    return subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=stdin, timeout=timeout, cwd=cwd, env=env, **extra
+    )
+
+
+def start_sampled(*args, user=None, cwd=None, **extra):
+    """Starts sampled and does not wait."""
+    if user is not None:
+        extra.update(user=user, group=user, extra_groups=[])
+    extra.setdefault("stdout", subprocess.PIPE)
+    extra.setdefault("stderr", subprocess.PIPE)
+    return subprocess.Popen([program_for(user)] + [str(arg) for arg in args], stdin=subprocess.DEVNULL, cwd=cwd, **extra)
+
+
+@functools.lru_cache(maxsize=None)
+def program_for(user):
+    """The program's path; for another user a copy where that user can reach it."""
+    if user is None:
+        return SAMPLED
+    folder = tempfile.mkdtemp(prefix="sampled-bin-", dir="/tmp")
+    os.chmod(folder, 0o755)
+    unittest.addModuleCleanup(shutil.rmtree, folder, ignore_errors=True)
+    return shutil.copy(SAMPLED, folder)
+
+
+class Line:
+    """A line of collapsed output: pid (None when there is one process), interpreter, tid, thread name, frames root first
+    as (function, file, line), and the count."""
+
+    def __init__(self, text):
+        stack, _, count = text.rpartition(" ")
+        self.text = text
+        self.count = int(count)
+        self.pid = self.tid = self.thread = None
+        self.interpreter = 0
+        self.frames = []
+        parts = stack.split(";")
+        while parts:
+            part = parts.pop(0)
+            if self.tid is None and part.startswith("process "):
+                self.pid = int(part.split(" ")[1])
+            elif self.tid is None and part.startswith("interpreter "):
+                self.interpreter = int(part.split(" ")[1])
+            elif self.tid is None:
+                match = re.fullmatch(r"thread (\d+|\?)(?: \"(.*)\")?", part)
+                if not match:
+                    raise ValueError("no thread element in %r" % text)
+                self.tid = int(match.group(1)) if match.group(1) != "?" else 0
+                self.thread = match.group(2)
+            else:
+                self.frames.append(frame_of(part))
+
+
+def frame_of(part):
+    match = re.fullmatch(r"(.*?) \((.*):(\d+)\)", part)
+    return (match.group(1), match.group(2), int(match.group(3))) if match else (part, "", 0)
+
+
+def parse_collapsed(data):
+    """Lines of collapsed output, which must be UTF-8 and end in a newline."""
+    text = data.decode("utf-8")
+    if text and not text.endswith("\n"):
+        raise ValueError("the last line is not whole: %r" % text[-200:])
+    return [Line(line) for line in text.split("\n")[:-1]]
