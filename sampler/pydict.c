@@ -2,9 +2,9 @@
 /* Dicts of the target, looked through in the order of insertion.
  *
  * A dict's hash cannot be used from outside (it is keyed with a secret of the target), so a look-up goes through all
- * entries. To be cheap all the same, it reads BATCH entries in one call and the heads of all their key objects in another;
- * what decides most keys is in the head. What costs a read for a single key has a budget of its own. Layouts: Objects/dict-common.h to 3.10,
- * Include/internal/pycore_dict.h since. */
+ * entries. To be cheap all the same, it reads BATCH entries in one call and the heads of all their key objects in
+ * another; what decides most keys is in the head. What costs a read for a single key has a budget of its own.
+ * Layouts: Objects/dict-common.h to 3.10, Include/internal/pycore_dict.h since. */
 #include "sampler/pydict.h"
 
 #include <errno.h>
