@@ -25,11 +25,8 @@ static struct candidate *find_open(struct candidates *c, const struct proc_map *
 
 		if (last->inode != map->inode || last->dev_major != map->dev_major || last->dev_minor != map->dev_minor)
 			continue;
-		/* A protection changed later (RELRO) splits a mapping: the offset then rises by the part's length. */
-		return map->file_off > last->file_off ||
-		                       (map->file_off == last->file_off && map->start == last->end)
-		               ? &c->items[i]
-		               : NULL;
+		/* Two segments may share a page of the file, but not the first. */
+		return map->file_off && map->file_off >= last->file_off ? &c->items[i] : NULL;
 	}
 	return NULL;
 }

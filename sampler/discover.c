@@ -85,7 +85,7 @@ static int choose_abi(struct pyproc *proc, const struct image *image, const stru
 	snprintf(proc->version_text, sizeof(proc->version_text), "%s", version.text);
 	table = pyabi_table(version.hex >> 16, version.hex >> 8 & 0xff);
 	if (!table)
-		return fault_set(fault, -ENOTSUP, "a newer sampled may support it", "Python %s is not supported (%s are)",
+		return fault_set(fault, -ENOTSUP, "", "Python %s is not supported (%s are)",
 		                 version.text, pyabi_supported());
 	proc->abi = *table;
 	return pyabi_validate(table, fault);

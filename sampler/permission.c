@@ -65,7 +65,8 @@ void permission_gather(struct permission *ret_permission, pid_t pid)
 		}
 	}
 	buf_release(&text);
-	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	/* The directory itself always belongs to the user; the files in it to root when the process is not dumpable. */
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
 	if (p.its_uid_known && stat(path, &st) == 0)
 		p.dumpable = st.st_uid == p.its_uid || p.its_uid == 0;
 	*ret_permission = p;

@@ -26,15 +26,16 @@ enum feature {
 
 enum structure { S_RUNTIME, S_INTERP, S_GIL, S_TSTATE, S_CFRAME, S_FRAME, S_CODE, S_GEN, S_STR, S_BYTES, S_TYPE, S_DICT, STRUCTURES };
 
-/* Largest believable size, and the first offset that may be used: objects begin with a head of 16 bytes, those of
- * variable size with 24. */
+/* Largest believable size, and the first offset that may be used: objects begin with a head of 16 bytes. */
 static const struct bounds {
 	int32_t first, end;
 } bounds[STRUCTURES] = {
-	[S_RUNTIME] = {8, 4 << 20}, [S_INTERP] = {0, 4 << 20}, [S_GIL] = {8, 512},  [S_TSTATE] = {8, 4096},
-	[S_CFRAME] = {0, 64},       [S_FRAME] = {0, 512},      [S_CODE] = {16, 512}, [S_GEN] = {16, 512},
+	[S_RUNTIME] = {8, 4 << 20}, [S_INTERP] = {8, 4 << 20}, [S_GIL] = {8, 512},  [S_TSTATE] = {8, 4096},
+	[S_CFRAME] = {8, 64},       [S_FRAME] = {8, 512},      [S_CODE] = {16, 512}, [S_GEN] = {16, 512},
 	[S_STR] = {16, 128},        [S_BYTES] = {16, 64},      [S_TYPE] = {8, 2048}, [S_DICT] = {16, 128},
 };
+
+enum { FRAME_OBJECT_HEAD = 24 }; /* of an object of variable size, as frames on the heap are */
 
 static const struct rule {
 	const char *name;
@@ -43,73 +44,74 @@ static const struct rule {
 	int32_t width;      /* bytes of the field itself, its alignment too */
 	unsigned needed;    /* features with any of which it must be there */
 	unsigned optional;  /* features with any of which it may be there */
+	bool at_start;      /* 0 is a true offset of it in some version */
 } rules[] = {
-	{"runtime.interpreters", offsetof(struct pyabi, runtime.interpreters), S_RUNTIME, 8, RUNTIME, 0},
-	{"runtime.tstate_current", offsetof(struct pyabi, runtime.tstate_current), S_RUNTIME, 8, GIL_RUNTIME, 0},
-	{"runtime.gil", offsetof(struct pyabi, runtime.gil), S_RUNTIME, 8, GIL_RUNTIME, 0},
-	{"runtime.collecting", offsetof(struct pyabi, runtime.collecting), S_RUNTIME, 4, 0, GIL_RUNTIME},
-	{"interp.next", offsetof(struct pyabi, interp.next), S_INTERP, 8, ALL, 0},
-	{"interp.id", offsetof(struct pyabi, interp.id), S_INTERP, 8, RUNTIME, 0},
-	{"interp.threads", offsetof(struct pyabi, interp.threads), S_INTERP, 8, ALL, 0},
-	{"interp.modules", offsetof(struct pyabi, interp.modules), S_INTERP, 8, ALL, 0},
-	{"interp.gil", offsetof(struct pyabi, interp.gil), S_INTERP, 8, GIL_INTERP, 0},
-	{"interp.collecting", offsetof(struct pyabi, interp.collecting), S_INTERP, 4, GIL_INTERP, GIL_RUNTIME},
-	{"interp.gc_frame", offsetof(struct pyabi, interp.gc_frame), S_INTERP, 8, BASE, 0},
-	{"interp.code_generation", offsetof(struct pyabi, interp.code_generation), S_INTERP, 8, INSTR, 0},
-	{"gil_state.last_holder", offsetof(struct pyabi, gil_state.last_holder), S_GIL, 8, RUNTIME, 0},
-	{"gil_state.locked", offsetof(struct pyabi, gil_state.locked), S_GIL, 4, RUNTIME, 0},
-	{"tstate.next", offsetof(struct pyabi, tstate.next), S_TSTATE, 8, ALL, 0},
-	{"tstate.interp", offsetof(struct pyabi, tstate.interp), S_TSTATE, 8, ALL, 0},
-	{"tstate.frame", offsetof(struct pyabi, tstate.frame), S_TSTATE, 8, HEAP, STACK},
-	{"tstate.cframe", offsetof(struct pyabi, tstate.cframe), S_TSTATE, 8, 0, STACK},
-	{"tstate.cframe_frame", offsetof(struct pyabi, tstate.cframe_frame), S_CFRAME, 8, 0, STACK},
-	{"tstate.base_frame", offsetof(struct pyabi, tstate.base_frame), S_TSTATE, 8, BASE, 0},
-	{"tstate.thread_id", offsetof(struct pyabi, tstate.thread_id), S_TSTATE, 8, ALL, 0},
-	{"tstate.native_thread_id", offsetof(struct pyabi, tstate.native_thread_id), S_TSTATE, 8, STACK, 0},
-	{"tstate.status", offsetof(struct pyabi, tstate.status), S_TSTATE, 4, GIL_INTERP, 0},
-	{"tstate.holds_gil", offsetof(struct pyabi, tstate.holds_gil), S_TSTATE, 4, INSTR, 0},
-	{"tstate.gil_requested", offsetof(struct pyabi, tstate.gil_requested), S_TSTATE, 4, BASE, 0},
-	{"tstate.chunk", offsetof(struct pyabi, tstate.chunk), S_TSTATE, 24, STACK, 0},
-	{"tstate.exc_info", offsetof(struct pyabi, tstate.exc_info), S_TSTATE, 8, RUNTIME, 0},
-	{"tstate.raised", offsetof(struct pyabi, tstate.raised), S_TSTATE, 8, ALL, 0},
-	{"frame.previous", offsetof(struct pyabi, frame.previous), S_FRAME, 8, ALL, 0},
-	{"frame.code", offsetof(struct pyabi, frame.code), S_FRAME, 8, ALL, 0},
-	{"frame.instr", offsetof(struct pyabi, frame.instr), S_FRAME, 4, ALL, 0},
-	{"frame.stacktop", offsetof(struct pyabi, frame.stacktop), S_FRAME, 4, EXECUTING | STATE | STACKTOP, 0},
-	{"frame.stackpointer", offsetof(struct pyabi, frame.stackpointer), S_FRAME, 8, INSTR, 0},
-	{"frame.executing", offsetof(struct pyabi, frame.executing), S_FRAME, 1, EXECUTING | STATE, 0},
-	{"frame.is_entry", offsetof(struct pyabi, frame.is_entry), S_FRAME, 1, ENTRY, 0},
-	{"frame.owner", offsetof(struct pyabi, frame.owner), S_FRAME, 1, STACK, 0},
-	{"frame.gen", offsetof(struct pyabi, frame.gen), S_FRAME, 8, HEAP, 0},
-	{"frame.return_offset", offsetof(struct pyabi, frame.return_offset), S_FRAME, 2, SHIM | BASE, 0},
-	{"code.name", offsetof(struct pyabi, code.name), S_CODE, 8, ALL, 0},
-	{"code.filename", offsetof(struct pyabi, code.filename), S_CODE, 8, ALL, 0},
-	{"code.qualname", offsetof(struct pyabi, code.qualname), S_CODE, 8, STACK, 0},
-	{"code.firstlineno", offsetof(struct pyabi, code.firstlineno), S_CODE, 4, ALL, 0},
-	{"code.linetable", offsetof(struct pyabi, code.linetable), S_CODE, 8, ALL, 0},
-	{"code.bytecode", offsetof(struct pyabi, code.bytecode), S_CODE, 8, ALL, 0},
-	{"code.framesize", offsetof(struct pyabi, code.framesize), S_CODE, 4, SHIM | BASE, 0},
-	{"code.nlocalsplus", offsetof(struct pyabi, code.nlocalsplus), S_CODE, 4, STACK, 0},
-	{"code.stacksize", offsetof(struct pyabi, code.stacksize), S_CODE, 4, ALL, 0},
-	{"code.version", offsetof(struct pyabi, code.version), S_CODE, 4, SHIM | BASE, 0},
-	{"code.firsttraceable", offsetof(struct pyabi, code.firsttraceable), S_CODE, 4, STACK, 0},
-	{"gen.frame", offsetof(struct pyabi, gen.frame), S_GEN, 8, HEAP, 0},
-	{"gen.iframe", offsetof(struct pyabi, gen.iframe), S_GEN, 8, STACK, 0},
-	{"gen.state", offsetof(struct pyabi, gen.state), S_GEN, 1, STACK | EXECUTING, 0},
-	{"str.length", offsetof(struct pyabi, str.length), S_STR, 8, ALL, 0},
-	{"str.state", offsetof(struct pyabi, str.state), S_STR, 4, ALL, 0},
-	{"str.ascii_text", offsetof(struct pyabi, str.ascii_text), S_STR, 8, ALL, 0},
-	{"str.text", offsetof(struct pyabi, str.text), S_STR, 8, ALL, 0},
-	{"bytes.size", offsetof(struct pyabi, bytes.size), S_BYTES, 8, ALL, 0},
-	{"bytes.data", offsetof(struct pyabi, bytes.data), S_BYTES, 1, ALL, 0},
-	{"type.type", offsetof(struct pyabi, type.type), S_TYPE, 8, ALL, 0},
-	{"type.name", offsetof(struct pyabi, type.name), S_TYPE, 8, ALL, 0},
-	{"type.basicsize", offsetof(struct pyabi, type.basicsize), S_TYPE, 8, ALL, 0},
-	{"type.flags", offsetof(struct pyabi, type.flags), S_TYPE, 8, ALL, 0},
-	{"type.dictoffset", offsetof(struct pyabi, type.dictoffset), S_TYPE, 8, ALL, 0},
-	{"type.cached_keys", offsetof(struct pyabi, type.cached_keys), S_TYPE, 8, ALL, 0},
-	{"dict.keys", offsetof(struct pyabi, dict.keys), S_DICT, 8, ALL, 0},
-	{"dict.values", offsetof(struct pyabi, dict.values), S_DICT, 8, ALL, 0},
+	{"runtime.interpreters", offsetof(struct pyabi, runtime.interpreters), S_RUNTIME, 8, RUNTIME, 0, false},
+	{"runtime.tstate_current", offsetof(struct pyabi, runtime.tstate_current), S_RUNTIME, 8, GIL_RUNTIME, 0, false},
+	{"runtime.gil", offsetof(struct pyabi, runtime.gil), S_RUNTIME, 8, GIL_RUNTIME, 0, false},
+	{"runtime.collecting", offsetof(struct pyabi, runtime.collecting), S_RUNTIME, 4, 0, GIL_RUNTIME, false},
+	{"interp.next", offsetof(struct pyabi, interp.next), S_INTERP, 8, ALL, 0, true},
+	{"interp.id", offsetof(struct pyabi, interp.id), S_INTERP, 8, RUNTIME, 0, false},
+	{"interp.threads", offsetof(struct pyabi, interp.threads), S_INTERP, 8, ALL, 0, false},
+	{"interp.modules", offsetof(struct pyabi, interp.modules), S_INTERP, 8, ALL, 0, false},
+	{"interp.gil", offsetof(struct pyabi, interp.gil), S_INTERP, 8, GIL_INTERP, 0, false},
+	{"interp.collecting", offsetof(struct pyabi, interp.collecting), S_INTERP, 4, GIL_INTERP, GIL_RUNTIME, false},
+	{"interp.gc_frame", offsetof(struct pyabi, interp.gc_frame), S_INTERP, 8, BASE, 0, false},
+	{"interp.code_generation", offsetof(struct pyabi, interp.code_generation), S_INTERP, 8, INSTR, 0, false},
+	{"gil_state.last_holder", offsetof(struct pyabi, gil_state.last_holder), S_GIL, 8, RUNTIME, 0, false},
+	{"gil_state.locked", offsetof(struct pyabi, gil_state.locked), S_GIL, 4, RUNTIME, 0, false},
+	{"tstate.next", offsetof(struct pyabi, tstate.next), S_TSTATE, 8, ALL, 0, false},
+	{"tstate.interp", offsetof(struct pyabi, tstate.interp), S_TSTATE, 8, ALL, 0, false},
+	{"tstate.frame", offsetof(struct pyabi, tstate.frame), S_TSTATE, 8, HEAP, STACK, false},
+	{"tstate.cframe", offsetof(struct pyabi, tstate.cframe), S_TSTATE, 8, 0, STACK, false},
+	{"tstate.cframe_frame", offsetof(struct pyabi, tstate.cframe_frame), S_CFRAME, 8, 0, STACK, true},
+	{"tstate.base_frame", offsetof(struct pyabi, tstate.base_frame), S_TSTATE, 8, BASE, 0, false},
+	{"tstate.thread_id", offsetof(struct pyabi, tstate.thread_id), S_TSTATE, 8, ALL, 0, false},
+	{"tstate.native_thread_id", offsetof(struct pyabi, tstate.native_thread_id), S_TSTATE, 8, STACK, 0, false},
+	{"tstate.status", offsetof(struct pyabi, tstate.status), S_TSTATE, 4, GIL_INTERP, 0, false},
+	{"tstate.holds_gil", offsetof(struct pyabi, tstate.holds_gil), S_TSTATE, 4, INSTR, 0, false},
+	{"tstate.gil_requested", offsetof(struct pyabi, tstate.gil_requested), S_TSTATE, 4, BASE, 0, false},
+	{"tstate.chunk", offsetof(struct pyabi, tstate.chunk), S_TSTATE, 24, STACK, 0, false},
+	{"tstate.exc_info", offsetof(struct pyabi, tstate.exc_info), S_TSTATE, 8, RUNTIME, 0, false},
+	{"tstate.raised", offsetof(struct pyabi, tstate.raised), S_TSTATE, 8, ALL, 0, false},
+	{"frame.previous", offsetof(struct pyabi, frame.previous), S_FRAME, 8, ALL, 0, false},
+	{"frame.code", offsetof(struct pyabi, frame.code), S_FRAME, 8, ALL, 0, true},
+	{"frame.instr", offsetof(struct pyabi, frame.instr), S_FRAME, 4, ALL, 0, false},
+	{"frame.stacktop", offsetof(struct pyabi, frame.stacktop), S_FRAME, 4, EXECUTING | STATE | STACKTOP, 0, false},
+	{"frame.stackpointer", offsetof(struct pyabi, frame.stackpointer), S_FRAME, 8, INSTR, 0, false},
+	{"frame.executing", offsetof(struct pyabi, frame.executing), S_FRAME, 1, EXECUTING | STATE, 0, false},
+	{"frame.is_entry", offsetof(struct pyabi, frame.is_entry), S_FRAME, 1, ENTRY, 0, false},
+	{"frame.owner", offsetof(struct pyabi, frame.owner), S_FRAME, 1, STACK, 0, false},
+	{"frame.gen", offsetof(struct pyabi, frame.gen), S_FRAME, 8, HEAP, 0, false},
+	{"frame.return_offset", offsetof(struct pyabi, frame.return_offset), S_FRAME, 2, SHIM | BASE, 0, false},
+	{"code.name", offsetof(struct pyabi, code.name), S_CODE, 8, ALL, 0, false},
+	{"code.filename", offsetof(struct pyabi, code.filename), S_CODE, 8, ALL, 0, false},
+	{"code.qualname", offsetof(struct pyabi, code.qualname), S_CODE, 8, STACK, 0, false},
+	{"code.firstlineno", offsetof(struct pyabi, code.firstlineno), S_CODE, 4, ALL, 0, false},
+	{"code.linetable", offsetof(struct pyabi, code.linetable), S_CODE, 8, ALL, 0, false},
+	{"code.bytecode", offsetof(struct pyabi, code.bytecode), S_CODE, 8, ALL, 0, false},
+	{"code.framesize", offsetof(struct pyabi, code.framesize), S_CODE, 4, SHIM | BASE, 0, false},
+	{"code.nlocalsplus", offsetof(struct pyabi, code.nlocalsplus), S_CODE, 4, STACK, 0, false},
+	{"code.stacksize", offsetof(struct pyabi, code.stacksize), S_CODE, 4, ALL, 0, false},
+	{"code.version", offsetof(struct pyabi, code.version), S_CODE, 4, SHIM | BASE, 0, false},
+	{"code.firsttraceable", offsetof(struct pyabi, code.firsttraceable), S_CODE, 4, STACK, 0, false},
+	{"gen.frame", offsetof(struct pyabi, gen.frame), S_GEN, 8, HEAP, 0, false},
+	{"gen.iframe", offsetof(struct pyabi, gen.iframe), S_GEN, 8, STACK, 0, false},
+	{"gen.state", offsetof(struct pyabi, gen.state), S_GEN, 1, STACK | EXECUTING, 0, false},
+	{"str.length", offsetof(struct pyabi, str.length), S_STR, 8, ALL, 0, false},
+	{"str.state", offsetof(struct pyabi, str.state), S_STR, 4, ALL, 0, false},
+	{"str.ascii_text", offsetof(struct pyabi, str.ascii_text), S_STR, 8, ALL, 0, false},
+	{"str.text", offsetof(struct pyabi, str.text), S_STR, 8, ALL, 0, false},
+	{"bytes.size", offsetof(struct pyabi, bytes.size), S_BYTES, 8, ALL, 0, false},
+	{"bytes.data", offsetof(struct pyabi, bytes.data), S_BYTES, 1, ALL, 0, false},
+	{"type.type", offsetof(struct pyabi, type.type), S_TYPE, 8, ALL, 0, false},
+	{"type.name", offsetof(struct pyabi, type.name), S_TYPE, 8, ALL, 0, false},
+	{"type.basicsize", offsetof(struct pyabi, type.basicsize), S_TYPE, 8, ALL, 0, false},
+	{"type.flags", offsetof(struct pyabi, type.flags), S_TYPE, 8, ALL, 0, false},
+	{"type.dictoffset", offsetof(struct pyabi, type.dictoffset), S_TYPE, 8, ALL, 0, false},
+	{"type.cached_keys", offsetof(struct pyabi, type.cached_keys), S_TYPE, 8, ALL, 0, false},
+	{"dict.keys", offsetof(struct pyabi, dict.keys), S_DICT, 8, ALL, 0, false},
+	{"dict.values", offsetof(struct pyabi, dict.values), S_DICT, 8, ALL, 0, false},
 };
 
 enum { RULES = sizeof(rules) / sizeof(rules[0]) };
@@ -162,14 +164,17 @@ static int32_t head_bytes(const struct pyabi *abi, enum structure in)
 static int check_field(const struct pyabi *abi, const struct rule *rule, unsigned features, struct fault *fault)
 {
 	int32_t value = value_of(abi, rule);
+	int32_t first = rule->at_start ? 0 : bounds[rule->in].first;
 	int32_t end = bounds[rule->in].end;
 	int32_t align = rule->width > 8 ? 8 : rule->width;
 
+	if (rule->in == S_FRAME && (features & HEAP))
+		first = FRAME_OBJECT_HEAD;
 	if (value == ABSENT)
 		return features & rule->needed ? refuse(fault, abi, "lacks", rule->name) : 0;
 	if (!(features & (rule->needed | rule->optional)))
 		return refuse(fault, abi, "should not have", rule->name);
-	if (value < bounds[rule->in].first || value > end - rule->width || value % align)
+	if (value < first || value > end - rule->width || value % align)
 		return refuse(fault, abi, "has a nonsensical offset for", rule->name);
 	/* Where bytecode begins is the end of a code object's head, not a field in it. */
 	if (rule->at == offsetof(struct pyabi, code.bytecode) && !abi->code.bytecode_is_pointer)
@@ -216,6 +221,7 @@ static int check_owners(const struct pyabi *abi, unsigned features, struct fault
 
 int pyabi_validate(const struct pyabi *abi, struct fault *fault)
 {
+	static const enum structure heads[] = {S_TSTATE, S_FRAME, S_CODE, S_GIL};
 	unsigned features = features_of(abi);
 	int err = 0;
 
@@ -233,8 +239,9 @@ int pyabi_validate(const struct pyabi *abi, struct fault *fault)
 	if ((abi->tstate.frame == ABSENT) != (abi->tstate.cframe != ABSENT) ||
 	    (abi->tstate.cframe == ABSENT) != (abi->tstate.cframe_frame == ABSENT))
 		return refuse(fault, abi, "lacks", "the current frame");
-	if (abi->gil_state.bytes <= 0 || abi->gil_state.bytes > bounds[S_GIL].end)
-		return refuse(fault, abi, "lacks", "the size of the GIL");
+	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
+		if (head_bytes(abi, heads[i]) <= 0 || head_bytes(abi, heads[i]) > bounds[heads[i]].end)
+			return refuse(fault, abi, "lacks", "a believable size of a structure");
 	/* From 3.7 on somebody has the flag of the collector, but one of the two only. */
 	if ((features & RUNTIME) && (abi->runtime.collecting == ABSENT) == (abi->interp.collecting == ABSENT))
 		return refuse(fault, abi, "lacks", "the collector's flag");
