@@ -41,6 +41,11 @@ struct frame {
 	uint32_t where;
 };
 
+static inline struct frame frame_make(enum frame_kind kind, uint32_t id, uint32_t where)
+{
+	return (struct frame){.kind = (uint32_t)kind & 3u, .id = id & 0x3fffffffu, .where = where};
+}
+
 /* A symbol is known by content: name, file and first line together are one id. */
 struct rec_symbol {
 	struct rec_head head;

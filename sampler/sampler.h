@@ -27,6 +27,8 @@ struct sampler_options {
 int target_open(struct target **ret_target, pid_t pid, struct fault *fault);
 void target_free(struct target *target);
 const struct pyproc *target_proc(const struct target *target);
+/* Of an ended target: the process lives on, but runs another program now; it may be opened anew. */
+bool target_is_execed(const struct target *target);
 
 /* `ring` stays the caller's and must outlive the sampler. 0 or -errno. */
 int sampler_new(struct sampler **ret_sampler, const struct sampler_options *options, struct ring *ring);

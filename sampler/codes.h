@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The code objects of one target, decoded once, at first sight: name, lines and extent. Looked up by address at every
+ * frame of every sample; so a hit is a hash and a compare. An address can be freed and used again for another code
+ * object: every entry remembers its identity words, and codes_recheck() compares them with the target's memory. */
+#ifndef SAMPLED_SAMPLER_CODES_H
+#define SAMPLED_SAMPLER_CODES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sampler/linetable.h"
+#include "sampler/pyabi/pyabi.h"
+#include "sampler/remote.h"
+#include "sampler/symbols.h"
+
+struct code {
+	raddr_t addr;
+	raddr_t bytecode;         /* address of the first instruction */
+	uint32_t bytecode_bytes;
+	uint32_t frame_bytes;     /* from a frame of it to the end of its value stack; 0 to 3.10 */
+	uint32_t traceable_bytes; /* a frame before this offset has not begun: 3.11+ */
+	uint32_t locals;          /* slots of variables: a stack pointer at or above it is valid */
+	uint32_t symbol;          /* one reference held; 0: nothing known, such as a shim's None */
+	uint32_t first_line;
+	uint32_t line_count;
+	struct line_range *lines; /* owned */
+	uint64_t identity;        /* hash of the words that tell this code object from the next at its address */
+	uint64_t checked_ns;      /* when identity was last compared */
+	uint64_t used_ns;
+};
+
+struct codes;
+
+/* symbols stays the caller's and must outlive it. */
+int codes_new(struct codes **ret_codes, const struct pyabi *abi, struct symbols *symbols);
+/* Gives all symbol references back. */
+void codes_free(struct codes *codes);
+
+/* The code object at addr as it was decoded, or NULL: not seen yet. Valid until the next load or recheck. */
+struct code *codes_find(const struct codes *codes, raddr_t addr);
+/* Decodes the object at addr. 0, or -EFAULT (cannot be read), -EPROTO (it is no code object), -ENOMEM, -ENOSPC (not now: the time allowed for decoding
+ * in this tick is used up). */
+int codes_load(struct codes *codes, const struct remote *r, raddr_t addr, uint64_t now_ns, struct code **ret_code);
+/* Compares the identity of an entry with the target. 0: the same still; -ESTALE: another object lies there, or none;
+ * the entry is gone, its symbol on the list of codes_drop_retired(). */
+int codes_recheck(struct codes *codes, const struct remote *r, struct code *code, uint64_t now_ns);
+/* Symbols of entries that went: true when there are any. Before dropping them the caller closes runs that name them. */
+bool codes_any_retired(const struct codes *codes);
+void codes_drop_retired(struct codes *codes);
+uint32_t codes_count(const struct codes *codes);
+/* How many entries proved stale so far: a process that makes and frees code. */
+uint64_t codes_stale_count(const struct codes *codes);
+/* A new tick begins: decoding may again take up to its bound. */
+void codes_new_tick(struct codes *codes);
+
+static inline uint32_t code_line(const struct code *code, int64_t offset)
+{
+	return linetable_find(code->lines, code->line_count, offset, code->first_line);
+}
+
+#endif

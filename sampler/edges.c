@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A set of 64-bit keys, open addressing. A false "known" needs a 64-bit collision. */
+#include "sampler/edges.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROOM_FIRST 1024u
+#define ROOM_MAX (1u << 18) /* 2 MiB of keys a target */
+
+struct edges {
+	uint64_t *keys; /* 0: empty */
+	uint32_t room, count;
+};
+
+int edges_new(struct edges **ret_edges)
+{
+	struct edges *e = calloc(1, sizeof(*e));
+
+	if (!e)
+		return -ENOMEM;
+	e->room = ROOM_FIRST;
+	e->keys = calloc(e->room, sizeof(*e->keys));
+	if (!e->keys) {
+		free(e);
+		return -ENOMEM;
+	}
+	*ret_edges = e;
+	return 0;
+}
+
+void edges_free(struct edges *e)
+{
+	if (!e)
+		return;
+	free(e->keys);
+	free(e);
+}
+
+static uint32_t place_of(const uint64_t *keys, uint32_t room, uint64_t key)
+{
+	uint32_t i = (uint32_t)(key >> 20) & (room - 1);
+
+	while (keys[i] != 0 && keys[i] != key)
+		i = (i + 1) & (room - 1);
+	return i;
+}
+
+bool edges_has(const struct edges *e, uint64_t key)
+{
+	return e->keys[place_of(e->keys, e->room, key)] == key;
+}
+
+void edges_clear(struct edges *e)
+{
+	memset(e->keys, 0, e->room * sizeof(*e->keys));
+	e->count = 0;
+}
+
+void edges_add(struct edges *e, uint64_t key)
+{
+	uint32_t place = place_of(e->keys, e->room, key);
+
+	if (e->keys[place] == key)
+		return;
+	if (2 * (e->count + 1) > e->room) {
+		uint64_t *keys = e->room < ROOM_MAX ? calloc(2 * (size_t)e->room, sizeof(*keys)) : NULL;
+
+		if (!keys) {
+			edges_clear(e);
+		} else {
+			for (uint32_t i = 0; i < e->room; i++)
+				if (e->keys[i] != 0)
+					keys[place_of(keys, 2 * e->room, e->keys[i])] = e->keys[i];
+			free(e->keys);
+			e->keys = keys;
+			e->room *= 2;
+		}
+		place = place_of(e->keys, e->room, key);
+	}
+	e->keys[place] = key;
+	e->count++;
+}
+
+uint64_t edges_count(const struct edges *e)
+{
+	return e->count;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls that are known to be possible: once seen alike in two copies of one stack. A sample made of known calls is
+ * accepted at once; another one must first prove itself. A call is (caller's own call site, caller's instruction, callee's
+ * code), so that a function whose callee depends on who called it is judged right, too. Bounded: when full, the table
+ * begins anew. */
+#ifndef SAMPLED_SAMPLER_EDGES_H
+#define SAMPLED_SAMPLER_EDGES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/hash.h"
+
+struct edges;
+
+int edges_new(struct edges **ret_edges);
+void edges_free(struct edges *edges);
+bool edges_has(const struct edges *edges, uint64_t key);
+void edges_add(struct edges *edges, uint64_t key);
+void edges_clear(struct edges *edges);
+uint64_t edges_count(const struct edges *edges);
+
+/* One step of the key: `site` stands for the call sites so far. Identities are hashes of code objects, not addresses
+ * alone, so that a reused address is another edge. */
+static inline uint64_t edge_key(uint64_t outer_site, uint64_t site, uint64_t callee)
+{
+	return hash_combine(hash_combine(outer_site, site), callee) | 1;
+}
+
+#endif

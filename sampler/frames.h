@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One frame of the interpreter, picked out of copied bytes. */
+#ifndef SAMPLED_SAMPLER_FRAMES_H
+#define SAMPLED_SAMPLER_FRAMES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "sampler/codes.h"
+#include "sampler/pyabi/pyabi.h"
+#include "sampler/remote.h"
+
+struct pyframe { /* what one sample keeps of a frame */
+	raddr_t frame;
+	raddr_t code;
+	int64_t offset; /* of the instruction, in bytes from the first one; below 0: nothing ran yet */
+};
+
+/* Frames of one stack, outermost first. */
+struct pystack {
+	struct pyframe *frames; /* owned */
+	uint32_t depth, room;
+};
+
+static inline uint64_t frame_u64(const uint8_t *bytes, int32_t offset)
+{
+	uint64_t value;
+
+	memcpy(&value, bytes + offset, sizeof(value));
+	return value;
+}
+
+static inline int32_t frame_i32(const uint8_t *bytes, int32_t offset)
+{
+	int32_t value;
+
+	memcpy(&value, bytes + offset, sizeof(value));
+	return value;
+}
+
+/* 3.14+ keeps flags in the low two bits of what a frame executes; a cleared one reads 0 or 1. */
+static inline raddr_t frame_code(const struct pyabi *abi, const uint8_t *bytes)
+{
+	return frame_u64(bytes, abi->frame.code) & ~UINT64_C(3);
+}
+
+static inline raddr_t frame_previous(const struct pyabi *abi, const uint8_t *bytes)
+{
+	return frame_u64(bytes, abi->frame.previous);
+}
+
+static inline bool frame_is_shim(const struct pyabi *abi, const uint8_t *bytes)
+{
+	int8_t owner;
+
+	if (abi->frame.owner == ABSENT || abi->owner.shim == ABSENT)
+		return false;
+	owner = (int8_t)bytes[abi->frame.owner];
+	return owner == abi->owner.shim || (abi->owner.shim2 != ABSENT && owner == abi->owner.shim2);
+}
+
+static inline bool frame_is_generator(const struct pyabi *abi, const uint8_t *bytes)
+{
+	return abi->frame.owner != ABSENT && (int8_t)bytes[abi->frame.owner] == abi->owner.generator;
+}
+
+/* The instruction a frame stands at, in bytes from its code's first one. False: it lies outside its own code, so the
+ * frame is being made or unmade. */
+static inline bool frame_offset(const struct pyabi *abi, const uint8_t *bytes, const struct code *code, int64_t *ret_offset)
+{
+	int64_t offset;
+
+	if (abi->instr == INSTR_POINTER)
+		offset = (int64_t)(frame_u64(bytes, abi->frame.instr) - code->bytecode);
+	else
+		offset = (int64_t)frame_i32(bytes, abi->frame.instr) * (abi->instr == INSTR_LASTI_UNITS ? 2 : 1);
+	if (offset < -2 || offset >= (int64_t)code->bytecode_bytes)
+		return false;
+	*ret_offset = offset;
+	return true;
+}
+
+/* Whether the frame says of itself that it is suspended in a call of a Python function that the interpreter runs in the
+ * same loop. Versions without such a mark say yes: there a callee's cleared code tells that it is dead. */
+static inline bool frame_is_suspended(const struct pyabi *abi, const uint8_t *bytes, const struct code *code)
+{
+	if (abi->call_mark != CALL_MARK_STACKTOP)
+		return true;
+	return frame_i32(bytes, abi->frame.stacktop) >= (int32_t)code->locals;
+}
+
+/* Heap frames (to 3.10): whether the frame is being executed, or is an outer frame of one that is. */
+static inline bool frame_is_executing(const struct pyabi *abi, const uint8_t *bytes)
+{
+	int8_t mark = (int8_t)bytes[abi->frame.executing];
+
+	return abi->call_mark == CALL_MARK_EXECUTING ? mark == 1 : mark == 0;
+}
+
+#endif

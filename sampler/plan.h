@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What to read of a target in one go: pieces of its memory, copied into one local block by as few system calls as the
+ * kernel allows. Built anew for every read, out of arrays that only grow. */
+#ifndef SAMPLED_SAMPLER_PLAN_H
+#define SAMPLED_SAMPLER_PLAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sampler/remote.h"
+
+struct piece {
+	raddr_t from;
+	uint32_t bytes;
+	uint32_t at; /* in plan.memory */
+	bool ok;     /* was read whole */
+};
+
+struct plan {
+	struct piece *pieces;
+	uint32_t count, room;
+	uint8_t *memory;
+	uint32_t used_bytes, room_bytes;
+	struct iovec *local, *from; /* as many as pieces */
+	/* Cumulative, for the sampling facts. */
+	uint64_t reads, read_segments, read_bytes, read_ns;
+};
+
+#define PLAN_FULL UINT32_MAX
+
+void plan_release(struct plan *p);
+
+static inline void plan_clear(struct plan *p)
+{
+	p->count = 0;
+	p->used_bytes = 0;
+}
+
+/* Adds a piece; its index, or PLAN_FULL without memory or past the bound of 64 MiB. */
+uint32_t plan_add(struct plan *p, raddr_t from, uint32_t bytes);
+
+/* Reads all pieces and notes which came. 0, or -ESRCH, -EPERM when nothing can be read any more. */
+int plan_read(struct plan *p, const struct remote *r);
+
+/* A piece's bytes, or NULL when it was not read. Valid until the next plan_add(). */
+static inline const uint8_t *plan_bytes(const struct plan *p, uint32_t index)
+{
+	return index < p->count && p->pieces[index].ok ? p->memory + p->pieces[index].at : NULL;
+}
+
+#endif

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sampler/prove.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+
+#define CONFIRMS 4     /* double reads to prove a call never seen before */
+#define LINKS_MAX 4096 /* frames outside the data stack followed in one go */
+#define HELD_NS (3 * NS_PER_S)
+
+static bool in_chunks(const struct thread *t, raddr_t frame)
+{
+	for (uint32_t i = 0; i < t->chunk_count; i++)
+		if (frame - t->chunks[i].base < t->chunks[i].size_bytes)
+			return true;
+	return false;
+}
+
+/* Follows the chain from the current frame while it lies outside the data stack, so that the next read has all of it.
+ * True: something is wanted that was not before. */
+static bool want_links(struct target *target, struct thread *t, raddr_t frame)
+{
+	const struct pyabi *abi = &target->proc.abi;
+	uint32_t before = t->heap_count;
+
+	for (int i = 0; i < LINKS_MAX && frame != 0 && (frame & 7) == 0 && !in_chunks(t, frame); i++) {
+		uint8_t bytes[256];
+
+		if (!thread_want(t, frame, target->tick) ||
+		    remote_read(&target->remote, frame, bytes, (size_t)abi->frame.bytes) != 0)
+			break;
+		frame = frame_previous(abi, bytes);
+	}
+	return t->heap_count > before;
+}
+
+static bool is_wanted(const struct thread *t, raddr_t frame)
+{
+	for (uint32_t i = 0; i < t->heap_count; i++)
+		if (t->heap[i].frame == frame)
+			return true;
+	return false;
+}
+
+/* The newest chunk of the data stack, as the thread state names it, must be the newest of the guess. */
+static int match_chunks(const struct walker *w, struct thread *t)
+{
+	raddr_t newest = frame_u64(plan_bytes(w->plan, t->copy.head), w->abi->tstate.chunk);
+
+	for (uint32_t i = t->chunk_count; i-- > 0;) {
+		if (t->chunks[i].base == newest) {
+			t->chunk_count = i + 1;
+			if (t->copy.chunk_count > t->chunk_count)
+				t->copy.chunk_count = t->chunk_count;
+			return 0;
+		}
+	}
+	thread_find_chunks(t, w->remote, newest);
+	t->root_link_known = false;
+	return -EAGAIN;
+}
+
+static bool has_no_frames(const struct walker *w, const struct thread *t, raddr_t current)
+{
+	const uint8_t *head = plan_bytes(w->plan, t->copy.head);
+
+	return current == 0 || (w->abi->tstate.base_frame != ABSENT && current == frame_u64(head, w->abi->tstate.base_frame));
+}
+
+int prove_walk(struct target *target, struct walker *w, struct thread *t)
+{
+	raddr_t current, leaf, last_current = t->last_current, last_leaf = t->last_leaf;
+	int err = walk_current(w, t, &current);
+
+	if (err)
+		return err;
+	t->seen.depth = 0;
+	if (has_no_frames(w, t, current))
+		return 0;
+	if (w->abi->frames == FRAMES_HEAP)
+		return walk_chain(w, t, current, true);
+	err = match_chunks(w, t);
+	if (err)
+		return err;
+	if (!in_chunks(t, current) && !is_wanted(t, current) && want_links(target, t, current))
+		return -EAGAIN;
+	err = walk_up(w, t, current, &leaf);
+	if (err == -EPROTO)
+		return walk_chain(w, t, current, true);
+	if (err)
+		return err;
+	t->last_current = current;
+	t->last_leaf = leaf;
+	if (leaf == current)
+		return 0;
+	/* They differ since the thread went on between the two copies. When it stands like this, the thread state is right. */
+	if (current == last_current && leaf == last_leaf)
+		return walk_chain(w, t, current, true);
+	return 0;
+}
+
+int prove_again(struct target *target, struct walker *w, struct thread *t)
+{
+	int err;
+
+	plan_clear(&target->again);
+	if (!thread_plan(t, w->abi, &target->again))
+		return -ENOMEM;
+	err = plan_read(&target->again, w->remote);
+	if (err)
+		return err;
+	w->plan = &target->again;
+	return prove_walk(target, w, t);
+}
+
+static void swap_stacks(struct pystack *a, struct pystack *b)
+{
+	struct pystack swap = *a;
+
+	*a = *b;
+	*b = swap;
+}
+
+/* Two copies in one read; where their stacks are alike, their calls are known from now on. */
+static int learn_calls(struct target *target, struct walker *w, struct thread *t)
+{
+	struct copy first;
+	int err;
+
+	target->facts.confirms++;
+	plan_clear(&target->again);
+	if (!thread_plan(t, w->abi, &target->again))
+		return -ENOMEM;
+	first = t->copy;
+	if (!thread_plan(t, w->abi, &target->again))
+		return -ENOMEM;
+	err = plan_read(&target->again, w->remote);
+	if (err)
+		return err;
+	w->plan = &target->again;
+	err = prove_walk(target, w, t);
+	if (err)
+		return err;
+	swap_stacks(&t->seen, &target->first_copy);
+	t->copy = first;
+	err = prove_walk(target, w, t);
+	if (err)
+		return err;
+	if (!stack_alike(&t->seen, &target->first_copy))
+		return -EAGAIN;
+	walk_learn_edges(w, &t->seen, target->edges);
+	target->edges_learnt++;
+	return 0;
+}
+
+static int hold(struct target *target, const struct thread *t, uint16_t status, uint64_t now_ns, uint64_t weight_ns)
+{
+	struct held *held = &target->held[target->held_count];
+	uint32_t room = held->stack.room;
+	struct pyframe *frames = held->stack.frames;
+
+	if (target->held_count == HELD_MAX)
+		return -EAGAIN;
+	if (room < t->seen.depth) {
+		frames = realloc(frames, t->seen.depth * sizeof(*frames));
+		if (!frames)
+			return -ENOMEM;
+		room = t->seen.depth;
+	}
+	memcpy(frames, t->seen.frames, t->seen.depth * sizeof(*frames));
+	*held = (struct held){.thread = t->id, .status = status, .t_ns = now_ns, .weight_ns = weight_ns,
+	                      .stack = {.frames = frames, .depth = t->seen.depth, .room = room}};
+	target->held_count++;
+	return -EINPROGRESS;
+}
+
+int prove_calls(struct target *target, struct walker *w, struct thread *t, uint16_t status, uint64_t weight_ns)
+{
+	if (walk_check_edges(w, &t->seen, target->edges) == 0)
+		return 0;
+	swap_stacks(&t->seen, &target->spare);
+	for (int i = 0; i < CONFIRMS; i++) {
+		int err = learn_calls(target, w, t);
+
+		if (err && err != -EAGAIN && err != -EFAULT)
+			break;
+		if (walk_check_edges(w, &target->spare, target->edges) == 0)
+			break;
+	}
+	swap_stacks(&t->seen, &target->spare);
+	if (walk_check_edges(w, &t->seen, target->edges) == 0)
+		return 0;
+	return hold(target, t, status, w->now_ns, weight_ns);
+}
+
+static void drop_held(struct target *target, uint32_t i)
+{
+	struct held gone = target->held[i];
+
+	target->held[i] = target->held[--target->held_count];
+	target->held[target->held_count] = gone; /* its room stays for the next */
+}
+
+void prove_release_held(struct target *target, struct walker *w)
+{
+	for (uint32_t i = target->held_count; i-- > 0;) {
+		struct held *held = &target->held[i];
+
+		if (walk_check_edges(w, &held->stack, target->edges) == 0) {
+			run_add_held(target, held);
+			drop_held(target, i);
+		} else if (w->now_ns - held->t_ns > HELD_NS) {
+			target->facts.lost[LOSS_TORN]++;
+			target->facts.unsampled_ns += held->weight_ns;
+			drop_held(target, i);
+		}
+	}
+}
+
+void prove_give_up_held(struct target *target)
+{
+	while (target->held_count > 0) {
+		target->facts.lost[LOSS_TORN]++;
+		target->facts.unsampled_ns += target->held[target->held_count - 1].weight_ns;
+		drop_held(target, target->held_count - 1);
+	}
+}

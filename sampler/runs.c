@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Run-length batches: identical consecutive samples of a thread are one record with a count. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "sampler/procfs.h"
+#include "sampler/prove.h"
+#include "sampler/target.h"
+
+#define RUN_NS (100 * NS_PER_MS)
+
+static bool grow_frames(struct frame **frames, uint32_t *room, uint32_t depth)
+{
+	uint32_t want = *room ? *room : 64;
+	struct frame *grown;
+
+	while (want < depth)
+		want *= 2;
+	if (want == *room)
+		return true;
+	grown = realloc(*frames, want * sizeof(*grown));
+	if (!grown)
+		return false;
+	*frames = grown;
+	*room = want;
+	return true;
+}
+
+bool target_announce(struct target *target, enum target_event event, uint64_t now_ns)
+{
+	char name[1024];
+	int bytes = event == TARGET_ATTACHED || event == TARGET_EXECED ? proc_command_line(target->proc.pid, name, sizeof(name)) : 0;
+	struct rec_target *record;
+
+	if (bytes < 0)
+		bytes = 0;
+	record = ring_reserve(target->ring, rec_round(sizeof(*record) + (size_t)bytes), REC_TARGET);
+	if (!record)
+		return false;
+	record->id = target->id;
+	record->event = event;
+	record->t_ns = now_ns;
+	record->pid = target->proc.pid;
+	record->parent_pid = target->proc.parent_pid;
+	record->start_time = target->proc.start_time;
+	record->version = target->proc.version;
+	record->flags = 0;
+	record->pad = 0;
+	record->name_bytes = (uint32_t)bytes;
+	memcpy(record->text, name, (size_t)bytes);
+	ring_commit(target->ring);
+	return true;
+}
+
+void target_write_facts(struct target *target)
+{
+	struct rec_facts *record = ring_reserve(target->ring, sizeof(*record), REC_FACTS);
+	struct rec_head head;
+
+	if (!record)
+		return; /* the next one says it all */
+	head = record->head;
+	target->facts.reads = target->plan.reads + target->again.reads;
+	target->facts.read_segments = target->plan.read_segments + target->again.read_segments;
+	target->facts.read_bytes = target->plan.read_bytes + target->again.read_bytes;
+	target->facts.read_ns = target->plan.read_ns + target->again.read_ns;
+	target->facts.symbols = symbols_defined(target->symbols);
+	*record = target->facts;
+	record->head = head;
+	ring_commit(target->ring);
+}
+
+static int64_t interpreter_id(const struct target *target, raddr_t interp)
+{
+	for (uint32_t i = 0; i < target->interp_count; i++)
+		if (target->interps[i].addr == interp)
+			return target->interps[i].id;
+	return 0;
+}
+
+bool thread_announce(struct target *target, struct thread *t)
+{
+	struct proc_stat stat = {0};
+	size_t bytes = strlen(t->name);
+	struct rec_thread *record;
+
+	if (!target->attached)
+		target->attached = target_announce(target, TARGET_ATTACHED, clock_now_ns());
+	record = target->attached ? ring_reserve(target->ring, rec_round(sizeof(*record) + bytes), REC_THREAD) : NULL;
+	if (!record)
+		return false;
+	if (t->tid > 0)
+		proc_stat_read(&stat, target->proc.pid, t->tid);
+	record->id = t->id;
+	record->target = target->id;
+	record->interpreter = interpreter_id(target, t->interp);
+	record->tid = (uint64_t)t->tid;
+	record->start_time = stat.start_time;
+	record->flags = t->tid == target->proc.pid ? THREAD_MAIN : 0;
+	record->name_bytes = (uint32_t)bytes;
+	memcpy(record->text, t->name, bytes);
+	ring_commit(target->ring);
+	t->announced = true;
+	return true;
+}
+
+/* Whatever is written names only what the consumer knows. */
+static bool publish_symbols(struct target *target, const struct frame *frames, uint32_t from, uint32_t depth)
+{
+	for (uint32_t i = from; i < depth; i++)
+		if (!symbols_publish(target->symbols, frames[i].id, target->ring))
+			return false;
+	return true;
+}
+
+static bool write_stack(struct target *target, struct thread *t, const struct run *run, const struct frame *frames,
+                        uint32_t depth)
+{
+	uint32_t shared = 0, most = depth < t->sent_depth ? depth : t->sent_depth;
+	struct rec_stack *record;
+
+	if (!t->announced && !thread_announce(target, t))
+		return false;
+	while (shared < most && memcmp(&frames[shared], &t->sent[shared], sizeof(*frames)) == 0)
+		shared++;
+	if (!grow_frames(&t->sent, &t->sent_room, depth) || !publish_symbols(target, frames, shared, depth))
+		return false;
+	record = ring_reserve(target->ring, rec_round(sizeof(*record) + (depth - shared) * sizeof(*frames)), REC_STACK);
+	if (!record)
+		return false;
+	record->thread = t->id;
+	record->count = run->count;
+	record->t_first_ns = run->t_first_ns;
+	record->t_last_ns = run->t_last_ns;
+	record->weight_ns = run->weight_ns;
+	record->status = run->status;
+	record->flags = run->flags;
+	record->depth = depth;
+	record->shared = shared;
+	record->pad = 0;
+	memcpy(record->frames, frames + shared, (depth - shared) * sizeof(*frames));
+	memcpy(t->sent + shared, frames + shared, (depth - shared) * sizeof(*frames));
+	t->sent_depth = depth;
+	ring_commit(target->ring);
+	return true;
+}
+
+static void account(struct target *target, struct thread *t, const struct run *run, bool written)
+{
+	if (written) {
+		target->facts.samples += run->count;
+		target->facts.runs++;
+		if (run->flags & STACK_TRUNCATED)
+			target->facts.truncated += run->count;
+		return;
+	}
+	target->facts.lost[LOSS_DROPPED] += run->count;
+	target->facts.unsampled_ns += run->weight_ns;
+	t->sent_depth = 0;
+}
+
+/* t->frames has room for one frame more than its depth. */
+static uint32_t with_special_frames(const struct target *target, struct thread *t)
+{
+	if (!(t->run.status & STATUS_GC) || !target->options->gc || !target->gc_symbol)
+		return t->depth;
+	t->frames[t->depth] = frame_make(FRAME_SPECIAL, target->gc_symbol, 0);
+	return t->depth + 1;
+}
+
+void run_close(struct target *target, struct thread *t)
+{
+	if (t->run.count == 0)
+		return;
+	account(target, t, &t->run, write_stack(target, t, &t->run, t->frames, with_special_frames(target, t)));
+	t->run.count = 0;
+}
+
+void runs_close_all(struct target *target)
+{
+	for (uint32_t i = 0; i < target->thread_count; i++)
+		run_close(target, target->threads[i]);
+}
+
+void runs_close_due(struct target *target, uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < target->thread_count; i++)
+		if (target->threads[i]->run.count > 0 && now_ns - target->threads[i]->run.t_first_ns >= RUN_NS)
+			run_close(target, target->threads[i]);
+}
+
+void runs_retire_codes(struct target *target)
+{
+	if (!codes_any_retired(target->codes))
+		return;
+	runs_close_all(target);
+	prove_give_up_held(target); /* they name code by address */
+	for (uint32_t i = 0; i < target->thread_count; i++)
+		target->threads[i]->sent_depth = target->threads[i]->last.depth = 0;
+	codes_drop_retired(target->codes);
+	symbols_flush_forgotten(target->symbols, target->ring);
+}
+
+static struct frame decode(struct target *target, const struct pyframe *raw, uint64_t now_ns)
+{
+	struct code *code = codes_find(target->codes, raw->code);
+
+	if (!code)
+		return frame_make(FRAME_SPECIAL, target->truncated_symbol, 0);
+	code->used_ns = now_ns;
+	return frame_make(FRAME_PYTHON, code->symbol, code_line(code, raw->offset));
+}
+
+/* Too deep to keep whole: the root side goes, and a special frame stands for it. */
+static uint16_t cut_to_bound(struct pystack *stack)
+{
+	uint32_t extra = stack->depth > REC_DEPTH_MAX - 2 ? stack->depth - (REC_DEPTH_MAX - 2) : 0;
+
+	if (!extra)
+		return 0;
+	memmove(stack->frames + 1, stack->frames + extra + 1, (stack->depth - extra - 1) * sizeof(*stack->frames));
+	stack->frames[0] = (struct pyframe){0};
+	stack->depth -= extra;
+	return STACK_TRUNCATED;
+}
+
+void run_add(struct target *target, struct thread *t, uint16_t status, uint64_t now_ns, uint64_t weight_ns)
+{
+	uint16_t flags = cut_to_bound(&t->seen);
+	uint32_t depth = t->seen.depth, most = depth < t->last.depth ? depth : t->last.depth, same = 0;
+	bool changed = depth != t->depth || t->run.count == 0 || status != t->run.status || flags != t->run.flags;
+	struct pystack swap;
+
+	if (!grow_frames(&t->frames, &t->room, depth + 1)) {
+		target->facts.lost[LOSS_DROPPED]++;
+		target->facts.unsampled_ns += weight_ns;
+		return;
+	}
+	while (same < most && t->seen.frames[same].code == t->last.frames[same].code &&
+	       t->seen.frames[same].offset == t->last.frames[same].offset)
+		same++;
+	for (uint32_t i = same; i < depth; i++) {
+		struct frame frame = decode(target, &t->seen.frames[i], now_ns);
+
+		if (!changed && memcmp(&frame, &t->frames[i], sizeof(frame)) == 0)
+			continue;
+		if (!changed || i == same) {
+			run_close(target, t); /* while the old frames still stand */
+			changed = true;
+		}
+		t->frames[i] = frame;
+	}
+	if (changed && t->run.count > 0)
+		run_close(target, t);
+	swap = t->last;
+	t->last = t->seen;
+	t->seen = swap;
+	t->depth = depth;
+	if (t->run.count == 0)
+		t->run = (struct run){.status = status, .flags = flags, .t_first_ns = now_ns};
+	t->run.count++;
+	t->run.weight_ns += weight_ns;
+	t->run.t_last_ns = now_ns;
+}
+
+void run_add_held(struct target *target, struct held *held)
+{
+	struct run run = {.count = 1, .status = held->status, .t_first_ns = held->t_ns, .t_last_ns = held->t_ns,
+	                  .weight_ns = held->weight_ns};
+	struct thread *t = NULL;
+	struct frame *frames = NULL;
+	uint32_t room = 0;
+
+	for (uint32_t i = 0; i < target->thread_count && !t; i++)
+		if (target->threads[i]->id == held->thread)
+			t = target->threads[i];
+	if (!t) {
+		target->facts.lost[LOSS_GONE]++;
+		target->facts.unsampled_ns += held->weight_ns;
+		return;
+	}
+	run.flags = cut_to_bound(&held->stack);
+	if (!grow_frames(&frames, &room, held->stack.depth + 1)) {
+		account(target, t, &run, false);
+		return;
+	}
+	for (uint32_t i = 0; i < held->stack.depth; i++)
+		frames[i] = decode(target, &held->stack.frames[i], held->t_ns);
+	run_close(target, t);
+	account(target, t, &run, write_stack(target, t, &run, frames, held->stack.depth));
+	free(frames);
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One tick of one target: read all threads in one go, walk each copy, and accept a stack only when it proves itself
+ * whole; otherwise read that thread again, a few times. Runs in the sampler thread. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "sampler/prove.h"
+#include "sampler/status.h"
+#include "sampler/target.h"
+
+#define RETRIES 6                  /* reads of one thread after the first */
+#define WATCH_NS (500 * NS_PER_US) /* thread lists and `collecting` are read no more often than this */
+#define RELIST_NS (1 * NS_PER_S)
+#define RECHECK_NS (100 * NS_PER_MS)
+#define RECHECKS_A_TICK 32
+#define FACTS_NS (1 * NS_PER_S)
+#define BLIND_TICKS 50             /* looks at the lists that made no sense, before the target is given up */
+#define WEIGHT_MAX_NS NS_PER_MS /* unthrottled: a sample stands for no more than this */
+
+/* Notes the time since the thread's previous attempt: *ret_weight_ns is what a sample now stands for; what is longer ago
+ * than two intervals was not sampled. */
+static uint64_t take_weight(struct target *target, struct thread *t, uint64_t now_ns)
+{
+	uint64_t interval_ns = target->options->interval_ns;
+	uint64_t most = interval_ns ? 2 * interval_ns : WEIGHT_MAX_NS;
+	uint64_t weight_ns = t->t_attempt_ns ? now_ns - t->t_attempt_ns : interval_ns;
+
+	t->t_attempt_ns = now_ns;
+	if (weight_ns <= most)
+		return weight_ns;
+	target->facts.unsampled_ns += weight_ns - most;
+	return most;
+}
+
+static void lose(struct target *target, enum loss_cause cause, uint64_t weight_ns)
+{
+	target->facts.lost[cause]++;
+	target->facts.unsampled_ns += weight_ns;
+}
+
+static enum loss_cause cause_of(int err)
+{
+	switch (err) {
+	case -ESRCH:
+		return LOSS_GONE;
+	case -EFAULT:
+		return LOSS_UNREADABLE;
+	case -EPROTO:
+		return LOSS_INVALID;
+	default:
+		return LOSS_TORN;
+	}
+}
+
+/* Code objects that this sample uses and that were last compared too long ago. -EAGAIN: one was stale. */
+static int recheck_used(struct target *target, const struct thread *t, uint64_t now_ns)
+{
+	uint32_t left = RECHECKS_A_TICK;
+
+	for (uint32_t i = 0; i < t->seen.depth && left > 0; i++) {
+		struct code *code = codes_find(target->codes, t->seen.frames[i].code);
+
+		if (!code || now_ns - code->checked_ns < RECHECK_NS)
+			continue;
+		left--;
+		if (codes_recheck(target->codes, &target->remote, code, now_ns) != 0)
+			return -EAGAIN;
+	}
+	return 0;
+}
+
+/* One attempt at one thread. */
+static void sample_thread(struct target *target, struct thread *t, struct walker *w)
+{
+	uint64_t weight_ns = take_weight(target, t, w->now_ns);
+	uint16_t status = 0;
+	int err;
+
+	w->plan = &target->plan;
+	err = prove_walk(target, w, t);
+	for (int i = 0; err == -EAGAIN && i < RETRIES; i++) {
+		target->facts.retries++;
+		err = prove_again(target, w, t);
+	}
+	if (err == 0 && t->shadow && t->seen.depth == 0)
+		return;
+	target->facts.attempts++;
+	if (err == 0)
+		err = recheck_used(target, t, w->now_ns);
+	if (err == 0)
+		err = status_of(target, t, w, &status);
+	if (err == 0)
+		err = prove_calls(target, w, t, status, weight_ns);
+	if (err == 0)
+		run_add(target, t, status, w->now_ns, weight_ns);
+	else if (err != -EINPROGRESS)
+		lose(target, cause_of(err), weight_ns);
+	thread_prune(t, target->tick);
+}
+
+/* Builds and reads the plan of the whole process. */
+static int read_all(struct target *target, bool watch)
+{
+	const struct pyabi *abi = &target->proc.abi;
+
+	plan_clear(&target->plan);
+	target->piece_gil = PLAN_FULL;
+	if (abi->gil != GIL_INTERPRETER && target->proc.gil_current)
+		target->piece_gil = plan_add(&target->plan, target->proc.gil_current, 8);
+	for (uint32_t i = 0; i < target->interp_count; i++) {
+		struct interp *interp = &target->interps[i];
+		raddr_t collecting = abi->interp.collecting != ABSENT ? interp->addr + (uint64_t)abi->interp.collecting
+		                                                      : target->proc.collecting;
+
+		interp->piece_threads = interp->piece_collecting = PLAN_FULL;
+		if (!watch)
+			continue;
+		interp->piece_threads = plan_add(&target->plan, interp->addr + (uint64_t)abi->interp.threads, 8);
+		if (collecting)
+			interp->piece_collecting = plan_add(&target->plan, collecting, 4);
+	}
+	for (uint32_t i = 0; i < target->thread_count; i++)
+		if (!thread_plan(target->threads[i], abi, &target->plan))
+			return -ENOMEM;
+	return plan_read(&target->plan, &target->remote);
+}
+
+static void watch_interps(struct target *target)
+{
+	for (uint32_t i = 0; i < target->interp_count; i++) {
+		const uint8_t *collecting = plan_bytes(&target->plan, target->interps[i].piece_collecting);
+
+		if (collecting)
+			target->interps[i].collecting = frame_i32(collecting, 0) != 0;
+	}
+}
+
+/* Reads the process, and its lists anew when the copy shows that they changed. */
+static int read_target(struct target *target, uint64_t now_ns)
+{
+	bool watch = now_ns - target->t_watched_ns >= WATCH_NS;
+	int err = read_all(target, watch);
+
+	if (err || !watch)
+		return err;
+	target->t_watched_ns = now_ns;
+	if (target_list_changed(target) || now_ns - target->t_listed_ns >= RELIST_NS) {
+		err = target_list(target, now_ns);
+		for (int i = 0; err == -EAGAIN && i < RETRIES; i++)
+			err = target_list(target, now_ns);
+		if (err == -ESRCH)
+			return err;
+		target->blind_ticks = err ? target->blind_ticks + 1 : 0;
+		if (target->blind_ticks > BLIND_TICKS)
+			return -ESTALE;
+		err = read_all(target, true);
+	}
+	watch_interps(target);
+	return err;
+}
+
+int target_tick(struct target *target, uint64_t now_ns)
+{
+	struct walker w = {.abi = &target->proc.abi, .remote = &target->remote, .codes = target->codes, .now_ns = now_ns};
+	int err;
+
+	w.tick = ++target->tick;
+	codes_new_tick(target->codes);
+	err = read_target(target, now_ns);
+	if (err)
+		return err;
+	if (target->facts.ticks++ == 0)
+		target->facts.t_start_ns = now_ns;
+	target->facts.t_last_ns = now_ns;
+	if (target->piece_gil != PLAN_FULL) {
+		const uint8_t *holder = plan_bytes(&target->plan, target->piece_gil);
+
+		target->gil_holder = holder ? frame_u64(holder, 0) : 0;
+	}
+	for (uint32_t i = 0; i < target->thread_count; i++)
+		sample_thread(target, target->threads[i], &w);
+	prove_release_held(target, &w);
+	runs_close_due(target, now_ns);
+	runs_retire_codes(target);
+	target_name_threads(target, now_ns);
+	if (now_ns - target->t_facts_ns >= FACTS_NS) {
+		target->t_facts_ns = now_ns;
+		target_write_facts(target);
+	}
+	return 0;
+}

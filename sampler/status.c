@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sampler/status.h"
+
+#include <errno.h>
+
+#include "base/clock.h"
+
+#define ASK_NS (200 * NS_PER_US)      /* the kernel is asked about a thread no more often than this */
+#define STATUS_ACTIVE_BIT (1u << 4)   /* PyThreadState._status.active (Include/cpython/pystate.h, 3.12+) */
+
+static const struct interp *interp_of(const struct target *target, const struct thread *t)
+{
+	for (uint32_t i = 0; i < target->interp_count; i++)
+		if (target->interps[i].addr == t->interp)
+			return &target->interps[i];
+	return NULL;
+}
+
+static bool holds_gil(const struct target *target, const struct thread *t, const uint8_t *head)
+{
+	const struct pyabi *abi = &target->proc.abi;
+
+	if (abi->gil != GIL_INTERPRETER)
+		return target->gil_holder == t->tstate;
+	if (abi->tstate.holds_gil != ABSENT)
+		return frame_i32(head, abi->tstate.holds_gil) != 0;
+	return ((uint32_t)frame_i32(head, abi->tstate.status) & STATUS_ACTIVE_BIT) != 0;
+}
+
+/* A thread waits for the GIL in a futex that lies inside the GIL's own structure (its mutex and condition variables,
+ * Python/ceval_gil.c); newer versions say so themselves, too. */
+static bool waits_for_gil(const struct target *target, const struct thread *t, const struct interp *interp, const uint8_t *head)
+{
+	const struct pyabi *abi = &target->proc.abi;
+
+	if (abi->tstate.gil_requested != ABSENT && frame_i32(head, abi->tstate.gil_requested) != 0)
+		return true;
+	return interp && interp->gil && t->oncpu.state == ONCPU_BLOCKED_FUTEX && abi->gil_state.bytes > 0 &&
+	       t->oncpu.futex - interp->gil < (uint64_t)abi->gil_state.bytes;
+}
+
+static bool has_moved(const struct thread *t)
+{
+	const struct pyframe *seen = t->seen.frames, *last = t->last.frames;
+	uint32_t depth = t->seen.depth;
+
+	return depth != t->last.depth ||
+	       (depth > 0 && (seen[depth - 1].offset != last[depth - 1].offset || seen[depth - 1].code != last[depth - 1].code));
+}
+
+/* Asks the kernel, unless it was asked a moment ago. A thread that moved since is running. */
+static int ask(struct thread *t, uint64_t now_ns)
+{
+	if (now_ns - t->oncpu.asked_ns >= ASK_NS)
+		return oncpu_ask(&t->oncpu, now_ns);
+	if (t->oncpu.state != ONCPU_UNKNOWN && has_moved(t))
+		t->oncpu.state = ONCPU_RUNNABLE;
+	return 0;
+}
+
+int status_of(struct target *target, struct thread *t, const struct walker *w, uint16_t *ret_status)
+{
+	const uint8_t *head = plan_bytes(w->plan, t->copy.head);
+	const struct interp *interp = interp_of(target, t);
+	uint16_t status = 0;
+
+	if (!head)
+		return -EFAULT;
+	if (ask(t, w->now_ns) == -ESRCH) {
+		t->native_id = UINT64_MAX; /* the next look at the list takes it for another thread */
+		target->t_listed_ns = 0;
+		return -ESRCH;
+	}
+	if (holds_gil(target, t, head))
+		status |= STATUS_GIL;
+	else if (waits_for_gil(target, t, interp, head))
+		status |= STATUS_GIL_WAIT;
+	if (t->oncpu.state == ONCPU_RUNNABLE)
+		status |= STATUS_ON_CPU;
+	else if (t->oncpu.state == ONCPU_UNKNOWN)
+		status |= STATUS_UNKNOWN;
+	else if (!(status & (STATUS_GIL | STATUS_GIL_WAIT)))
+		status |= STATUS_IDLE;
+	if (interp && interp->collecting && (status & STATUS_GIL))
+		status |= STATUS_GC;
+	*ret_status = status;
+	return 0;
+}

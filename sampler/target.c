@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sampler/target.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "sampler/prove.h"
+
+int target_open(struct target **ret_target, pid_t pid, struct fault *fault)
+{
+	struct target *target = calloc(1, sizeof(*target));
+	int err;
+
+	if (!target)
+		return fault_set(fault, -ENOMEM, NULL, "out of memory");
+	target->remote.mem_fd = -1;
+	err = remote_open(&target->remote, pid);
+	if (!err)
+		err = discover(&target->proc, &target->remote, fault);
+	else if (err == -ESRCH)
+		fault_set(fault, err, NULL, "no such process");
+	else
+		fault_set(fault, err, NULL, "%s", strerror(-err));
+	if (err) {
+		target_free(target);
+		return err;
+	}
+	*ret_target = target;
+	return 0;
+}
+
+void target_free(struct target *target)
+{
+	if (!target)
+		return;
+	target_free_threads(target);
+	codes_free(target->codes);
+	edges_free(target->edges);
+	plan_release(&target->plan);
+	plan_release(&target->again);
+	free(target->spare.frames);
+	free(target->first_copy.frames);
+	for (uint32_t i = 0; i < HELD_MAX; i++)
+		free(target->held[i].stack.frames);
+	free(target->interps);
+	remote_release(&target->remote);
+	free(target);
+}
+
+const struct pyproc *target_proc(const struct target *target)
+{
+	return &target->proc;
+}
+
+bool target_is_execed(const struct target *target)
+{
+	return target->execed;
+}
+
+static uint32_t special_symbol(struct symbols *symbols, const char *name)
+{
+	return symbols_intern(symbols, &(struct symbol_text){.name = name, .file = "", .name_bytes = (uint32_t)strlen(name),
+	                                                     .kind = FRAME_SPECIAL});
+}
+
+int target_adopt(struct target *target, const struct sampler_options *options, struct symbols *symbols, struct ring *ring,
+                 uint32_t id)
+{
+	target->options = options;
+	target->symbols = symbols;
+	target->ring = ring;
+	target->id = id;
+	target->facts.target = id;
+	target->facts.interval_ns = options->interval_ns;
+	target->gc_symbol = special_symbol(symbols, "<GC>");
+	target->truncated_symbol = special_symbol(symbols, "<truncated>");
+	if (!target->gc_symbol || !target->truncated_symbol || codes_new(&target->codes, &target->proc.abi, symbols) != 0 ||
+	    edges_new(&target->edges) != 0)
+		return -ENOMEM;
+	return 0;
+}
+
+void target_finish(struct target *target, uint64_t now_ns, enum target_event event)
+{
+	prove_give_up_held(target);
+	runs_close_all(target);
+	target_write_facts(target);
+	if (target->attached)
+		target_announce(target, event, now_ns);
+	codes_free(target->codes);
+	target->codes = NULL;
+	symbols_unref(target->symbols, target->gc_symbol);
+	symbols_unref(target->symbols, target->truncated_symbol);
+	symbols_flush_forgotten(target->symbols, target->ring);
+}
+
+int target_sample_once(struct target *target, struct ring *ring, unsigned tries)
+{
+	static const struct sampler_options once = {.interval_ns = NS_PER_MS, .gc = true};
+	struct symbols *symbols;
+	int err = symbols_new(&symbols);
+
+	if (err)
+		return err;
+	err = target_adopt(target, &once, symbols, ring, 1);
+	/* Ticks until each thread's stack has been whole in one of them. */
+	for (unsigned i = 0; !err && i < tries; i++) {
+		uint64_t lost_before = 0, lost = 0;
+		uint32_t whole = 0;
+
+		for (int k = 0; k < LOSS_CAUSES; k++)
+			lost_before += target->facts.lost[k];
+		err = target_tick(target, clock_now_ns());
+		for (int k = 0; k < LOSS_CAUSES; k++)
+			lost += target->facts.lost[k];
+		for (uint32_t k = 0; k < target->thread_count; k++)
+			whole += target->threads[k]->run.count > 0 || target->threads[k]->shadow;
+		if (whole == target->thread_count && lost == lost_before)
+			break;
+	}
+	if (target->codes) {
+		target_name_threads(target, clock_now_ns());
+		target_finish(target, clock_now_ns(), TARGET_DETACHED);
+	}
+	symbols_free(symbols);
+	return err;
+}

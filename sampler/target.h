@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The inside of a target, shared by the files of the sampler that work on it; everyone else uses sampler.h. */
+#ifndef SAMPLED_SAMPLER_TARGET_H
+#define SAMPLED_SAMPLER_TARGET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sampler/codes.h"
+#include "sampler/discover.h"
+#include "sampler/edges.h"
+#include "sampler/plan.h"
+#include "sampler/record.h"
+#include "sampler/remote.h"
+#include "sampler/ring.h"
+#include "sampler/sampler.h"
+#include "sampler/symbols.h"
+#include "sampler/thread.h"
+#include "sampler/walk.h"
+
+struct interp {
+	raddr_t addr;
+	raddr_t gil; /* its GIL's struct; 0: none yet */
+	int64_t id;
+	uint32_t piece_threads, piece_collecting;
+	bool collecting;
+};
+
+/* A sample whose calls are not all known yet, kept until they are. */
+struct held {
+	uint32_t thread; /* id */
+	uint16_t status;
+	uint64_t t_ns, weight_ns;
+	struct pystack stack;
+};
+
+#define HELD_MAX 64u
+
+struct target {
+	struct target *next; /* in a list of targets handed over */
+	struct remote remote;
+	struct pyproc proc;
+	uint32_t id; /* in records */
+	const struct sampler_options *options;
+	struct symbols *symbols; /* the sampler's */
+	struct ring *ring;       /* the sampler's */
+	struct codes *codes;
+	struct edges *edges;
+	struct plan plan;  /* the whole process' */
+	struct plan again; /* one thread's, read again */
+	struct pystack spare; /* a sample while its calls are being proved */
+	struct pystack first_copy;
+	struct interp *interps;
+	uint32_t interp_count;
+	struct thread **threads;
+	uint32_t thread_count, thread_room;
+	uint32_t gc_symbol, truncated_symbol; /* special frames */
+	uint64_t tick;
+	uint64_t t_listed_ns;  /* when the lists of interpreters and threads were last compared */
+	uint64_t t_watched_ns; /* when interpreters' words (thread list, collecting) were last read */
+	uint64_t t_recheck_ns;
+	uint64_t t_facts_ns;
+	uint64_t due_ns; /* next deadline */
+	uint32_t piece_gil;
+	raddr_t gil_holder; /* thread state, to 3.11 */
+	struct held held[HELD_MAX];
+	uint32_t held_count;
+	uint64_t edges_learnt; /* grows with each stack whose calls were learnt */
+	struct rec_facts facts; /* head unused until it is written */
+	uint32_t blind_ticks; /* consecutive ones in which the lists made no sense */
+	bool execed;         /* its memory is another program's now */
+	bool attached; /* its REC_TARGET is in the stream */
+};
+
+/* targetlist.c: the interpreters and threads that there are. */
+/* Reads the lists anew. 0, -EAGAIN (they were changing), -ESRCH. */
+int target_list(struct target *target, uint64_t now_ns);
+/* Compares the lists with the copy just read; true: they may have changed. */
+bool target_list_changed(const struct target *target);
+void target_free_threads(struct target *target);
+/* Finds or renews names that are due, a few at a time, and announces threads. */
+void target_name_threads(struct target *target, uint64_t now_ns);
+
+/* sample.c: one tick of one target. 0, -ESRCH: it is gone, -ESTALE: its memory makes no sense any more, as after exec. */
+int target_tick(struct target *target, uint64_t now_ns);
+
+/* runs.c: samples become records. */
+/* Takes the stack in t->seen as a sample. */
+void run_add(struct target *target, struct thread *t, uint16_t status, uint64_t now_ns, uint64_t weight_ns);
+/* A sample of its own, out of the order of the thread's run. */
+void run_add_held(struct target *target, struct held *held);
+/* Writes the run in progress, if any. */
+void run_close(struct target *target, struct thread *t);
+void runs_close_all(struct target *target);
+/* Closes runs older than 100 ms. */
+void runs_close_due(struct target *target, uint64_t now_ns);
+/* Forgets retired code: closes runs that may name it, then drops it. */
+void runs_retire_codes(struct target *target);
+bool target_announce(struct target *target, enum target_event event, uint64_t now_ns);
+void target_write_facts(struct target *target);
+bool thread_announce(struct target *target, struct thread *t);
+
+/* target.c: gives an opened target what it needs to be sampled; options, symbols and ring stay the caller's. 0 or -ENOMEM. */
+int target_adopt(struct target *target, const struct sampler_options *options, struct symbols *symbols, struct ring *ring,
+                 uint32_t id);
+/* Writes what is left, and that the target ended; gives all symbols back. */
+void target_finish(struct target *target, uint64_t now_ns, enum target_event event);
+
+uint32_t sampler_next_thread_id(void);
+
+#endif

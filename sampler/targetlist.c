@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which interpreters and threads a target has. The lists are walked when the copy of a tick shows that they changed,
+ * and now and then. */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "sampler/procfs.h"
+#include "sampler/pyobj.h"
+#include "sampler/target.h"
+
+#define INTERPS_MAX 256u
+#define THREADS_MAX 65536u
+#define NAMES_A_TICK 4 /* names are found by walking dictionaries: some 20 µs each */
+/* Where glibc keeps a thread's tid behind pthread_self() (nptl/descr.h, struct pthread, 64-bit): checked against /proc. */
+#define PTHREAD_TID_OFF 720
+#define NAME_RETRY_NS (50 * NS_PER_MS)
+#define NAME_RENEW_NS (10 * NS_PER_S)
+
+uint32_t sampler_next_thread_id(void)
+{
+	static atomic_uint next;
+
+	/* relaxed: only uniqueness matters */
+	return atomic_fetch_add_explicit(&next, 1, memory_order_relaxed) + 1;
+}
+
+static uint64_t native_id(const struct pyabi *abi, const uint8_t *head)
+{
+	return abi->tstate.native_thread_id != ABSENT ? frame_u64(head, abi->tstate.native_thread_id) : 0;
+}
+
+/* A thread state's memory, and pthread_self(), are soon used again for another thread. */
+static bool is_same_thread(const struct pyabi *abi, const struct thread *t, const uint8_t *head)
+{
+	return frame_u64(head, abi->tstate.thread_id) == t->thread_id && native_id(abi, head) == t->native_id;
+}
+
+/* The tid in our pid namespace; 0: could not be found out. */
+static pid_t find_tid(const struct target *target, const uint8_t *head)
+{
+	const struct pyabi *abi = &target->proc.abi;
+	raddr_t self = frame_u64(head, abi->tstate.thread_id);
+	int32_t ns_tid;
+	pid_t tid;
+
+	if (abi->tstate.native_thread_id != ABSENT)
+		ns_tid = (int32_t)frame_u64(head, abi->tstate.native_thread_id);
+	else if (self == 0 || remote_read_i32(&target->remote, self + PTHREAD_TID_OFF, &ns_tid) != 0)
+		return 0;
+	if (ns_tid <= 0)
+		return 0;
+	if (target->proc.ns_pid == target->proc.pid) {
+		struct proc_stat stat;
+
+		tid = ns_tid;
+		return proc_stat_read(&stat, target->proc.pid, tid) == 0 ? tid : 0;
+	}
+	return proc_ns_tid(target->proc.pid, ns_tid, &tid) == 0 ? tid : 0;
+}
+
+static struct thread *thread_new(struct target *target, raddr_t tstate, raddr_t interp, const uint8_t *head)
+{
+	struct thread *t;
+
+	if (target->thread_count == target->thread_room) {
+		uint32_t room = target->thread_room ? 2 * target->thread_room : 16;
+		struct thread **threads = realloc(target->threads, room * sizeof(struct thread *));
+
+		if (!threads)
+			return NULL;
+		target->threads = threads;
+		target->thread_room = room;
+	}
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		return NULL;
+	t->tstate = tstate;
+	t->interp = interp;
+	t->thread_id = frame_u64(head, target->proc.abi.tstate.thread_id);
+	t->native_id = native_id(&target->proc.abi, head);
+	t->tid = find_tid(target, head);
+	t->id = sampler_next_thread_id();
+	oncpu_open(&t->oncpu, target->proc.pid, t->tid);
+	target->threads[target->thread_count++] = t;
+	return t;
+}
+
+static void thread_free(struct thread *t)
+{
+	thread_release(t);
+	free(t);
+}
+
+void target_free_threads(struct target *target)
+{
+	for (uint32_t i = 0; i < target->thread_count; i++)
+		thread_free(target->threads[i]);
+	free(target->threads);
+	target->threads = NULL;
+	target->thread_count = target->thread_room = 0;
+}
+
+/* Puts a thread found in the list at its place in the same order. */
+static int place_thread(struct target *target, uint32_t at, raddr_t tstate, raddr_t interp, const uint8_t *head)
+{
+	const struct pyabi *abi = &target->proc.abi;
+	struct thread *t = NULL;
+	uint32_t found;
+
+	for (found = at; found < target->thread_count; found++) {
+		struct thread *candidate = target->threads[found];
+
+		if (candidate->tstate == tstate && candidate->interp == interp && is_same_thread(abi, candidate, head)) {
+			t = candidate;
+			break;
+		}
+	}
+	if (!t) {
+		t = thread_new(target, tstate, interp, head);
+		if (!t)
+			return -ENOMEM;
+		found = target->thread_count - 1;
+	}
+	memmove(&target->threads[at + 1], &target->threads[at], (found - at) * sizeof(struct thread *));
+	target->threads[at] = t;
+	if (t->tid == 0) { /* not bound to a system thread yet at the last look */
+		t->tid = find_tid(target, head);
+		if (t->tid > 0) {
+			oncpu_release(&t->oncpu);
+			oncpu_open(&t->oncpu, target->proc.pid, t->tid);
+		}
+	}
+	return 0;
+}
+
+static int list_threads(struct target *target, const struct interp *interp, uint32_t *count)
+{
+	const struct pyabi *abi = &target->proc.abi;
+	raddr_t tstate;
+	int err = remote_read_u64(&target->remote, interp->addr + (uint64_t)abi->interp.threads, &tstate);
+
+	while (!err && tstate != 0) {
+		uint8_t head[1024];
+
+		if (*count == THREADS_MAX)
+			return -EPROTO;
+		err = remote_read(&target->remote, tstate, head, (size_t)abi->tstate.bytes);
+		if (err)
+			break;
+		if (frame_u64(head, abi->tstate.interp) != interp->addr)
+			return -EAGAIN;
+		/* An idle state with the creator's ids and no frame, as 3.8 to 3.12 make for subinterpreters, has an empty stack. */
+		err = place_thread(target, *count, tstate, interp->addr, head);
+		if (err)
+			break;
+		++*count;
+		tstate = frame_u64(head, abi->tstate.next);
+	}
+	return err == -EFAULT ? -EAGAIN : err;
+}
+
+static raddr_t gil_of(const struct target *target, raddr_t interp)
+{
+	raddr_t gil = target->proc.gil;
+
+	if (target->proc.abi.gil == GIL_INTERPRETER &&
+	    remote_read_u64(&target->remote, interp + (uint64_t)target->proc.abi.interp.gil, &gil) != 0)
+		return 0;
+	return gil;
+}
+
+static int list_interps(struct target *target)
+{
+	const struct pyabi *abi = &target->proc.abi;
+	struct interp found[INTERPS_MAX];
+	uint32_t count = 0;
+	raddr_t at;
+	int err = remote_read_u64(&target->remote, target->proc.interp_head, &at);
+
+	while (!err && at != 0) {
+		int64_t id = 0;
+
+		if (count == INTERPS_MAX)
+			return -EPROTO;
+		if (abi->interp.id != ABSENT)
+			err = remote_read_u64(&target->remote, at + (uint64_t)abi->interp.id, (uint64_t *)&id);
+		else
+			id = count;
+		found[count++] = (struct interp){.addr = at, .gil = gil_of(target, at), .id = id};
+		if (!err)
+			err = remote_read_u64(&target->remote, at + (uint64_t)abi->interp.next, &at);
+	}
+	if (err)
+		return err == -EFAULT ? -EAGAIN : err;
+	if (count != target->interp_count) {
+		struct interp *interps = realloc(target->interps, (count ? count : 1) * sizeof(*interps));
+
+		if (!interps)
+			return -ENOMEM;
+		target->interps = interps;
+		target->interp_count = count;
+	}
+	memcpy(target->interps, found, count * sizeof(*found));
+	return 0;
+}
+
+/* 3.8 to 3.12 make a thread state with its creator's ids for each subinterpreter. */
+static void mark_shadows(struct target *target)
+{
+	for (uint32_t i = 0; i < target->thread_count; i++) {
+		struct thread *t = target->threads[i];
+
+		t->shadow = false;
+		for (uint32_t k = 0; target->interp_count > 1 && k < target->thread_count && !t->shadow; k++)
+			t->shadow = k != i && target->threads[k]->thread_id == t->thread_id;
+	}
+}
+
+int target_list(struct target *target, uint64_t now_ns)
+{
+	uint32_t count = 0;
+	int err = list_interps(target);
+
+	for (uint32_t i = 0; !err && i < target->interp_count; i++)
+		err = list_threads(target, &target->interps[i], &count);
+	if (err)
+		return err;
+	/* What was not met any more has ended. */
+	for (uint32_t i = count; i < target->thread_count; i++) {
+		run_close(target, target->threads[i]);
+		thread_free(target->threads[i]);
+	}
+	target->thread_count = count;
+	target->t_listed_ns = now_ns;
+	mark_shadows(target);
+	return 0;
+}
+
+bool target_list_changed(const struct target *target)
+{
+	const struct pyabi *abi = &target->proc.abi;
+	uint32_t k = 0;
+
+	for (uint32_t i = 0; i < target->interp_count; i++) {
+		const uint8_t *first = plan_bytes(&target->plan, target->interps[i].piece_threads);
+		raddr_t expect;
+
+		if (!first) {
+			if (target->interps[i].piece_threads != PLAN_FULL)
+				return true;
+			while (k < target->thread_count && target->threads[k]->interp == target->interps[i].addr)
+				k++;
+			continue;
+		}
+		expect = frame_u64(first, 0);
+		for (; k < target->thread_count && target->threads[k]->interp == target->interps[i].addr; k++) {
+			const struct thread *t = target->threads[k];
+			const uint8_t *head = plan_bytes(&target->plan, t->copy.head);
+
+			if (expect != t->tstate || !head || !is_same_thread(abi, t, head))
+				return true;
+			expect = frame_u64(head, abi->tstate.next);
+		}
+		if (expect != 0)
+			return true;
+	}
+	return k != target->thread_count;
+}
+
+void target_name_threads(struct target *target, uint64_t now_ns)
+{
+	int done = 0;
+
+	for (uint32_t i = 0; i < target->thread_count && done < NAMES_A_TICK; i++) {
+		struct thread *t = target->threads[i];
+		uint64_t wait_ns = t->name[0] ? NAME_RENEW_NS : NAME_RETRY_NS;
+		char name[sizeof(t->name)];
+
+		if (t->name_checked_ns != 0 && now_ns - t->name_checked_ns < wait_ns)
+			continue;
+		done++;
+		t->name_checked_ns = now_ns;
+		if (pyobj_thread_name(&target->remote, &target->proc.abi, t->interp, t->thread_id, name, sizeof(name)) <= 0 ||
+		    strcmp(name, t->name) == 0)
+			continue;
+		memcpy(t->name, name, sizeof(name));
+		t->announced = false; /* again, with its name, before its next stack */
+	}
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sampler/thread.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HEAP_MAX 20000u
+#define HEAP_KEEP 16u        /* so many heap frames are read on, used or not */
+#define HEAP_FORGET_TICKS 32 /* the others, so many ticks without use */
+#define CHUNK_SIZE_MAX (256u << 20)
+
+bool stack_push(struct pystack *stack, struct pyframe frame)
+{
+	if (stack->depth == stack->room) {
+		uint32_t room = stack->room ? 2 * stack->room : 64;
+		struct pyframe *frames = realloc(stack->frames, room * sizeof(*frames));
+
+		if (!frames)
+			return false;
+		stack->frames = frames;
+		stack->room = room;
+	}
+	stack->frames[stack->depth++] = frame;
+	return true;
+}
+
+bool thread_plan(struct thread *t, const struct pyabi *abi, struct plan *plan)
+{
+	uint32_t frame_bytes = (uint32_t)abi->frame.bytes;
+
+	t->copy.head = plan_add(plan, t->tstate, (uint32_t)abi->tstate.bytes);
+	t->copy.cframe = PLAN_FULL;
+	if (abi->tstate.cframe != ABSENT)
+		t->copy.cframe = plan_add(plan, t->cframe + (uint64_t)abi->tstate.cframe_frame, 8);
+	t->copy.chunks = plan->count;
+	t->copy.chunk_count = t->chunk_count;
+	for (uint32_t i = 0; i < t->chunk_count; i++)
+		if (plan_add(plan, t->chunks[i].base, t->chunks[i].copy_bytes) == PLAN_FULL)
+			return false;
+	t->copy.heap = plan->count;
+	t->copy.heap_count = t->heap_count;
+	for (uint32_t i = 0; i < t->heap_count; i++)
+		if (plan_add(plan, t->heap[i].frame, frame_bytes) == PLAN_FULL)
+			return false;
+	return t->copy.head != PLAN_FULL;
+}
+
+bool thread_want(struct thread *t, raddr_t frame, uint64_t tick)
+{
+	for (uint32_t i = 0; i < t->heap_count; i++) {
+		if (t->heap[i].frame == frame) {
+			t->heap[i].used_tick = tick;
+			return true;
+		}
+	}
+	if (t->heap_count == HEAP_MAX)
+		return false;
+	if (t->heap_count == t->heap_room) {
+		uint32_t room = t->heap_room ? 2 * t->heap_room : 32;
+		struct heap_frame *heap = realloc(t->heap, room * sizeof(*heap));
+
+		if (!heap)
+			return false;
+		t->heap = heap;
+		t->heap_room = room;
+	}
+	t->heap[t->heap_count++] = (struct heap_frame){.frame = frame, .used_tick = tick};
+	return true;
+}
+
+void thread_prune(struct thread *t, uint64_t tick)
+{
+	uint32_t kept = 0;
+
+	if (t->heap_count <= HEAP_KEEP)
+		return;
+	for (uint32_t i = 0; i < t->heap_count; i++)
+		if (tick - t->heap[i].used_tick < HEAP_FORGET_TICKS)
+			t->heap[kept++] = t->heap[i];
+	t->heap_count = kept;
+}
+
+int thread_find_chunks(struct thread *t, const struct remote *r, raddr_t newest)
+{
+	uint32_t count = 0;
+	raddr_t chunk = newest;
+
+	while (chunk != 0) {
+		uint64_t head[3]; /* previous, size in bytes, top in slots (struct _stack_chunk, Include/cpython/pystate.h) */
+		int err = remote_read(r, chunk, head, sizeof(head));
+
+		if (err)
+			return err == -EFAULT ? -EAGAIN : err;
+		if (count == CHUNKS_MAX || head[1] < sizeof(head) || head[1] > CHUNK_SIZE_MAX || (chunk & 7) != 0)
+			return -EPROTO;
+		if (count == t->chunk_room) {
+			uint32_t room = t->chunk_room ? 2 * t->chunk_room : 4;
+			struct chunk *chunks = realloc(t->chunks, room * sizeof(*chunks));
+
+			if (!chunks)
+				return -ENOMEM;
+			t->chunks = chunks;
+			t->chunk_room = room;
+		}
+		t->chunks[count++] = (struct chunk){.base = chunk, .size_bytes = (uint32_t)head[1]};
+		chunk = head[0];
+	}
+	for (uint32_t i = 0; i < count / 2; i++) {
+		struct chunk swap = t->chunks[i];
+
+		t->chunks[i] = t->chunks[count - 1 - i];
+		t->chunks[count - 1 - i] = swap;
+	}
+	/* An older chunk is full but for a frame; of the newest the walk learns how much is in use. */
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t size = t->chunks[i].size_bytes;
+
+		t->chunks[i].copy_bytes = i + 1 < count || size < 2048 ? size : 2048;
+	}
+	t->chunk_count = count;
+	return 0;
+}
+
+void thread_release(struct thread *t)
+{
+	oncpu_release(&t->oncpu);
+	free(t->chunks);
+	free(t->heap);
+	free(t->seen.frames);
+	free(t->last.frames);
+	free(t->frames);
+	free(t->sent);
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One Python thread of a target: where its frames were last seen, the run of identical samples in progress, and what
+ * the consumer already has of its stack. The sampler thread's alone. */
+#ifndef SAMPLED_SAMPLER_THREAD_H
+#define SAMPLED_SAMPLER_THREAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "sampler/frames.h"
+#include "sampler/oncpu.h"
+#include "sampler/plan.h"
+#include "sampler/record.h"
+
+#define CHUNKS_MAX 2048u
+
+struct chunk { /* a piece of the data stack: 3.11+ */
+	raddr_t base;
+	uint32_t size_bytes;
+	uint32_t copy_bytes; /* how much of it a sample reads */
+};
+
+struct heap_frame { /* a frame, or shim, outside the data stack that a sample reads by itself */
+	raddr_t frame;
+	uint64_t used_tick;
+};
+
+/* Where in a plan a thread's copy lies: indices of pieces. The guess may have grown since. */
+struct copy {
+	uint32_t head, cframe;
+	uint32_t chunks, chunk_count;
+	uint32_t heap, heap_count;
+};
+
+struct run {
+	uint32_t count; /* 0: none in progress */
+	uint16_t status, flags;
+	uint64_t t_first_ns, t_last_ns, weight_ns;
+};
+
+struct thread {
+	raddr_t tstate;
+	raddr_t interp;
+	uint32_t id; /* in records */
+	bool announced; /* its REC_THREAD is in the stream */
+	pid_t tid;
+	uint64_t thread_id; /* pthread_self() of the thread */
+	uint64_t native_id; /* its tid as the target sees it; 0 where the version does not keep it */
+	uint64_t name_checked_ns;
+	char name[64];
+
+	/* The guess: what the next sample reads. */
+	raddr_t cframe;       /* 3.11, 3.12 */
+	raddr_t root_link;    /* what the outermost frame's previous was when it was last traced to the end */
+	bool root_link_known;
+	struct chunk *chunks; /* oldest first */
+	uint32_t chunk_count, chunk_room;
+	struct heap_frame *heap;
+	uint32_t heap_count, heap_room;
+
+	struct copy copy;
+
+	struct pystack seen;      /* of the sample being taken */
+	struct pystack last;      /* of the latest accepted sample */
+	raddr_t last_current;     /* what the thread state named as current frame at the latest walk */
+	raddr_t last_leaf;        /* the leaf found in it */
+	bool shadow;              /* another thread state has the same system thread: an empty stack is not a sample */
+
+	struct run run;
+	struct frame *frames; /* the run's stack, outermost first; as deep as `decoded` */
+	uint32_t depth, room;
+	struct frame *sent; /* the stack of the latest record that the consumer got */
+	uint32_t sent_depth, sent_room;
+
+	uint64_t t_attempt_ns; /* of the previous attempt; 0: none */
+	struct oncpu oncpu;
+};
+
+/* Adds what this thread's sample must read and notes in t->copy where it will be. False: out of memory. */
+bool thread_plan(struct thread *t, const struct pyabi *abi, struct plan *plan);
+/* Notes that the frame at this address, outside the data stack, belongs to the guess. False: out of memory or bound. */
+bool thread_want(struct thread *t, raddr_t frame, uint64_t tick);
+/* Forgets heap frames not used for long. */
+void thread_prune(struct thread *t, uint64_t tick);
+/* Finds the chunks of the data stack anew, from the newest back. 0 or -errno. */
+int thread_find_chunks(struct thread *t, const struct remote *r, raddr_t newest);
+void thread_release(struct thread *t);
+
+bool stack_push(struct pystack *stack, struct pyframe frame);
+
+#endif

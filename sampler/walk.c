@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What both ways of walking share, the walk down the chain of previous pointers, and the check against known calls. */
+#include "sampler/walk.h"
+
+#include <errno.h>
+
+#include "sampler/record.h"
+
+/* The copy of `bytes` bytes at addr, where the thread's pieces have it. *hint: where the last search in the heap pieces
+ * ended; chains come in the order in which they were found last time. */
+static const uint8_t *find_copy(const struct walker *w, const struct thread *t, raddr_t addr, uint32_t bytes, uint32_t *hint)
+{
+	const struct plan *p = w->plan;
+
+	for (uint32_t i = 0; i < t->copy.chunk_count; i++) {
+		const struct piece *piece = &p->pieces[t->copy.chunks + i];
+
+		if (addr - piece->from < piece->bytes && piece->bytes - (addr - piece->from) >= bytes)
+			return piece->ok ? p->memory + piece->at + (addr - piece->from) : NULL;
+	}
+	for (uint32_t i = 0; i < t->copy.heap_count; i++) {
+		uint32_t k = *hint + i < t->copy.heap_count ? *hint + i : *hint + i - t->copy.heap_count;
+		const struct piece *piece = &p->pieces[t->copy.heap + k];
+
+		if (piece->from == addr) {
+			*hint = k + 1 < t->copy.heap_count ? k + 1 : 0;
+			t->heap[k].used_tick = w->tick;
+			return piece->ok ? p->memory + piece->at : NULL;
+		}
+	}
+	return NULL;
+}
+
+int walk_current(const struct walker *w, struct thread *t, raddr_t *ret_current)
+{
+	const struct pyabi *abi = w->abi;
+	const uint8_t *head = plan_bytes(w->plan, t->copy.head);
+	const uint8_t *cframe;
+	raddr_t at;
+
+	if (!head)
+		return -EFAULT;
+	if (abi->tstate.cframe == ABSENT) {
+		*ret_current = frame_u64(head, abi->tstate.frame);
+		return 0;
+	}
+	at = frame_u64(head, abi->tstate.cframe);
+	cframe = plan_bytes(w->plan, t->copy.cframe);
+	if (at == t->cframe && cframe) {
+		*ret_current = frame_u64(cframe, 0);
+		return 0;
+	}
+	t->cframe = at;
+	return -EAGAIN;
+}
+
+static void reverse(struct pystack *stack)
+{
+	for (uint32_t i = 0, k = stack->depth; i + 1 < k; i++) {
+		struct pyframe swap = stack->frames[i];
+
+		stack->frames[i] = stack->frames[--k];
+		stack->frames[k] = swap;
+	}
+}
+
+/* Adds a frame of the chain to t->seen; 1: it is one that CPython's own tracebacks leave out. */
+static int chain_add(const struct walker *w, struct thread *t, raddr_t frame, const uint8_t *bytes)
+{
+	const struct pyabi *abi = w->abi;
+	raddr_t addr = frame_code(abi, bytes);
+	struct code *code = codes_find(w->codes, addr);
+	int64_t offset;
+	int err;
+
+	if (!code) {
+		err = codes_load(w->codes, w->remote, addr, w->now_ns, &code);
+		if (err)
+			return err == -ENOMEM ? err : -EAGAIN;
+	}
+	if (!frame_offset(abi, bytes, code, &offset))
+		return -EAGAIN;
+	if (abi->frames == FRAMES_HEAP ? !frame_is_executing(abi, bytes)
+	                               : offset < (int64_t)code->traceable_bytes && !frame_is_generator(abi, bytes))
+		return abi->frames == FRAMES_HEAP ? -EAGAIN : 1;
+	return stack_push(&t->seen, (struct pyframe){.frame = frame, .code = addr, .offset = offset}) ? 0 : -ENOMEM;
+}
+
+int walk_chain(const struct walker *w, struct thread *t, raddr_t current, bool fetch)
+{
+	const struct pyabi *abi = w->abi;
+	raddr_t end = abi->tstate.base_frame != ABSENT ? t->tstate + (uint64_t)abi->tstate.base_frame : 0;
+	uint32_t hint = 0, steps = 0;
+	int missing = 0;
+
+	if (end) {
+		const uint8_t *head = plan_bytes(w->plan, t->copy.head);
+
+		end = head ? frame_u64(head, abi->tstate.base_frame) : 0;
+	}
+	t->seen.depth = 0;
+	for (raddr_t frame = current; frame != 0 && frame != end;) {
+		uint8_t fetched[256];
+		const uint8_t *bytes = find_copy(w, t, frame, (uint32_t)abi->frame.bytes, &hint);
+		int err;
+
+		if (++steps > 2 * REC_DEPTH_MAX || (frame & 7) != 0)
+			return -EPROTO;
+		if (!bytes) {
+			if (!thread_want(t, frame, w->tick))
+				return -ENOMEM;
+			missing++;
+			if (!fetch)
+				return -EAGAIN;
+			err = remote_read(w->remote, frame, fetched, (size_t)abi->frame.bytes);
+			if (err)
+				return err == -EFAULT ? -EAGAIN : err;
+			bytes = fetched;
+		}
+		if (!frame_is_shim(abi, bytes)) {
+			err = chain_add(w, t, frame, bytes);
+			if (err < 0)
+				return err;
+		}
+		frame = frame_previous(abi, bytes);
+	}
+	reverse(&t->seen);
+	return missing ? -EAGAIN : 0;
+}
+
+/* Calls of a stack, outermost first, as keys of the set. fn returns false to stop. */
+static bool each_edge(const struct walker *w, const struct pystack *stack, struct edges *edges,
+                      bool (*fn)(struct edges *edges, uint64_t key))
+{
+	uint64_t outer = 0, site = 0;
+
+	for (uint32_t i = 0; i < stack->depth; i++) {
+		const struct pyframe *frame = &stack->frames[i];
+		const struct code *code = codes_find(w->codes, frame->code);
+		uint64_t identity = code ? code->identity : frame->code;
+
+		if (!fn(edges, edge_key(outer, site, identity)))
+			return false;
+		outer = site;
+		site = hash_combine(identity, (uint64_t)frame->offset);
+	}
+	return true;
+}
+
+static bool edge_known(struct edges *edges, uint64_t key)
+{
+	return edges_has(edges, key);
+}
+
+static bool edge_learn(struct edges *edges, uint64_t key)
+{
+	edges_add(edges, key);
+	return true;
+}
+
+int walk_check_edges(const struct walker *w, const struct pystack *stack, const struct edges *edges)
+{
+	return each_edge(w, stack, (struct edges *)(uintptr_t)edges, edge_known) ? 0 : -EAGAIN;
+}
+
+void walk_learn_edges(const struct walker *w, const struct pystack *stack, struct edges *edges)
+{
+	each_edge(w, stack, edges, edge_learn);
+}
+
+bool stack_alike(const struct pystack *a, const struct pystack *b)
+{
+	if (a->depth != b->depth)
+		return false;
+	for (uint32_t i = 0; i < a->depth; i++) {
+		if (a->frames[i].frame != b->frames[i].frame || a->frames[i].code != b->frames[i].code)
+			return false;
+		if (i + 1 < a->depth && a->frames[i].offset != b->frames[i].offset)
+			return false;
+	}
+	return true;
+}

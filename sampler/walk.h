@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a thread's copied pieces to its stack, and the proof that it is one. */
+#ifndef SAMPLED_SAMPLER_WALK_H
+#define SAMPLED_SAMPLER_WALK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sampler/codes.h"
+#include "sampler/edges.h"
+#include "sampler/plan.h"
+#include "sampler/pyabi/pyabi.h"
+#include "sampler/remote.h"
+#include "sampler/thread.h"
+
+struct walker {
+	const struct pyabi *abi;
+	const struct remote *remote;
+	struct codes *codes;
+	struct plan *plan; /* that holds the copy */
+	uint64_t tick;
+	uint64_t now_ns;
+};
+
+/* The frame that the thread state names as current, from the copy. 0: none. -EAGAIN when it was not read. */
+int walk_current(const struct walker *w, struct thread *t, raddr_t *ret_current);
+
+/* The data stack, outermost frame first (3.11+): into t->seen. *ret_leaf is the innermost frame's address (0: empty
+ * stack). 0, -EAGAIN (torn, or something outside the guess, which now belongs to it), -EPROTO (makes no sense). */
+int walk_up(const struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_leaf);
+
+/* The chain of previous pointers, from the current frame down: every version. Frames outside the copy are read at once
+ * where `fetch` is set; then the stack is only as true as the target stood still. Same results as walk_up(). */
+int walk_chain(const struct walker *w, struct thread *t, raddr_t current, bool fetch);
+
+/* The known calls of a stack: -EAGAIN when one of them is not in the set. */
+int walk_check_edges(const struct walker *w, const struct pystack *stack, const struct edges *edges);
+void walk_learn_edges(const struct walker *w, const struct pystack *stack, struct edges *edges);
+
+/* The same frames, standing at the same calls; the leaves may stand at different instructions. */
+bool stack_alike(const struct pystack *a, const struct pystack *b);
+
+#endif

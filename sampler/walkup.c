@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The walk up the data stack (3.11+): from the outermost frame to the leaf, told by the frames themselves.
+ *
+ * One copy of a chunk is close to one instant, while the thread state's "current frame", read a microsecond earlier,
+ * is not of that instant. So the leaf is found from the copy: a frame starts where its caller ends, links back to it, and
+ * its caller says that it is suspended in a call. What lies above the leaf is dead: to 3.13 the leaf itself does not say
+ * "suspended"; since 3.14 a dead frame's code is cleared. Two things lie elsewhere and are looked for by their link back
+ * to the frame below: generators' frames in their objects, and the shims on the C stack through which C called Python. */
+#include <errno.h>
+
+#include "sampler/record.h"
+#include "sampler/walk.h"
+
+#define LINKS_MAX 64 /* shims and empty links between the outermost frame and the end of the chain */
+
+struct climb {
+	const struct walker *w;
+	struct thread *t;
+	raddr_t current;
+	uint32_t chunk; /* index of the chunk that `top` lies in */
+	bool through_c; /* a frame that is not suspended has a frame above it: only the leaf's own mark proves that one alive */
+	raddr_t top;    /* where the innermost data-stack frame so far ends: the next one begins here, or in the next chunk */
+};
+
+static bool in_chunks(const struct thread *t, raddr_t addr)
+{
+	for (uint32_t i = 0; i < t->chunk_count; i++)
+		if (addr - t->chunks[i].base < t->chunks[i].size_bytes)
+			return true;
+	return false;
+}
+
+/* Frame bytes in a chunk's copy. NULL with *ret_err 0: cannot be a frame; with -EAGAIN: more must be copied. */
+static const uint8_t *chunk_frame(const struct climb *c, uint32_t chunk, raddr_t frame, int *ret_err)
+{
+	const struct plan *p = c->w->plan;
+	const struct piece *piece = &p->pieces[c->t->copy.chunks + chunk];
+	struct chunk *of = &c->t->chunks[chunk];
+	uint64_t from = frame - piece->from;
+	uint64_t end = from + (uint64_t)c->w->abi->frame.bytes;
+
+	*ret_err = 0;
+	if (end > of->size_bytes)
+		return NULL;
+	if (!piece->ok) {
+		*ret_err = -EAGAIN;
+		return NULL;
+	}
+	if (end > piece->bytes) {
+		of->copy_bytes = 2 * end < of->size_bytes ? (uint32_t)(2 * end) : of->size_bytes;
+		*ret_err = -EAGAIN;
+		return NULL;
+	}
+	return p->memory + piece->at + from;
+}
+
+static const uint8_t *heap_frame_at(const struct climb *c, raddr_t frame)
+{
+	for (uint32_t i = 0; i < c->t->copy.heap_count; i++) {
+		if (c->t->heap[i].frame != frame)
+			continue;
+		c->t->heap[i].used_tick = c->w->tick;
+		return plan_bytes(c->w->plan, c->t->copy.heap + i);
+	}
+	return NULL;
+}
+
+/* A generator's frame, or a shim, that links back to `caller`. */
+static const uint8_t *heap_child(const struct climb *c, raddr_t caller, bool shim, raddr_t *ret_frame)
+{
+	const struct pyabi *abi = c->w->abi;
+
+	for (uint32_t i = 0; i < c->t->copy.heap_count; i++) {
+		const uint8_t *bytes = plan_bytes(c->w->plan, c->t->copy.heap + i);
+
+		if (!bytes || frame_previous(abi, bytes) != caller || frame_is_shim(abi, bytes) != shim)
+			continue;
+		if (!shim && (frame_code(abi, bytes) == 0 || !frame_is_generator(abi, bytes)))
+			continue;
+		c->t->heap[i].used_tick = c->w->tick;
+		*ret_frame = c->t->heap[i].frame;
+		return bytes;
+	}
+	return NULL;
+}
+
+/* Whether the chain below the outermost frame ends as it must; asked of the target once for each link. */
+static int check_root_link(const struct climb *c, raddr_t link)
+{
+	const struct pyabi *abi = c->w->abi;
+	const uint8_t *head = plan_bytes(c->w->plan, c->t->copy.head);
+	raddr_t end = abi->tstate.base_frame != ABSENT && head ? frame_u64(head, abi->tstate.base_frame) : 0;
+	raddr_t at = link;
+
+	if (c->t->root_link_known && link == c->t->root_link)
+		return 0;
+	for (int i = 0; at != 0 && at != end; i++) {
+		uint8_t bytes[256];
+
+		if (i == LINKS_MAX || in_chunks(c->t, at) ||
+		    remote_read(c->w->remote, at, bytes, (size_t)abi->frame.bytes) != 0 || !frame_is_shim(abi, bytes))
+			return -EAGAIN;
+		at = frame_previous(abi, bytes);
+	}
+	c->t->root_link = link;
+	c->t->root_link_known = true;
+	return 0;
+}
+
+/* Does a data-stack frame called from `caller` begin here? Directly (from C, too, in 3.11), or through a shim that links to
+ * the caller. -EAGAIN: it may, but its link is outside the guess. */
+static int is_called_from(const struct climb *c, const uint8_t *bytes, raddr_t caller, bool suspended)
+{
+	const struct pyabi *abi = c->w->abi;
+	raddr_t link = frame_previous(abi, bytes);
+	const uint8_t *between;
+
+	if (frame_code(abi, bytes) == 0)
+		return 0;
+	if (link == caller)
+		return suspended || (abi->frame.is_entry != ABSENT && bytes[abi->frame.is_entry] && c->current != caller);
+	if (link == 0 || in_chunks(c->t, link))
+		return 0;
+	/* C called it. To 3.13 a dead one still looks like this; then the thread state tells. */
+	if (abi->call_mark == CALL_MARK_STACKTOP && (suspended || c->current == caller))
+		return 0;
+	between = heap_frame_at(c, link);
+	if (between)
+		return frame_is_shim(abi, between) && frame_previous(abi, between) == caller;
+	return thread_want(c->t, link, c->w->tick) ? -EAGAIN : -ENOMEM;
+}
+
+/* The next frame above `caller`: its bytes and address, or NULL with *ret_err 0: the caller is the leaf. */
+static const uint8_t *next_frame(struct climb *c, raddr_t caller, bool suspended, raddr_t *ret_frame, int *ret_err)
+{
+	const uint8_t *bytes = heap_child(c, caller, false, ret_frame);
+	raddr_t shim;
+
+	*ret_err = 0;
+	if (bytes)
+		return bytes;
+	for (uint32_t k = c->chunk; k < c->t->copy.chunk_count && k <= c->chunk + 1; k++) {
+		raddr_t at = k == c->chunk ? c->top : c->t->chunks[k].base + 24;
+		int err;
+
+		bytes = chunk_frame(c, k, at, &err);
+		if (!bytes && err) {
+			*ret_err = err;
+			return NULL;
+		}
+		err = bytes ? is_called_from(c, bytes, caller, suspended) : 0;
+		if (err < 0) {
+			*ret_err = err;
+			return NULL;
+		}
+		if (err > 0) {
+			c->chunk = k;
+			*ret_frame = at;
+			return bytes;
+		}
+	}
+	/* A generator that C resumed lies behind a shim. */
+	if (c->current != caller && heap_child(c, caller, true, &shim))
+		return heap_child(c, shim, false, ret_frame);
+	return NULL;
+}
+
+/* The next copy takes what is in use and a little more, and shrinks slowly when less is. */
+static void fit_copy(const struct climb *c)
+{
+	struct chunk *chunk = &c->t->chunks[c->chunk];
+	uint64_t want = c->top - chunk->base + 512;
+
+	if (c->chunk + 1 < c->t->chunk_count || want > chunk->size_bytes)
+		return;
+	if (want < chunk->copy_bytes)
+		chunk->copy_bytes -= (uint32_t)((chunk->copy_bytes - want) / 16) & ~7u;
+	else
+		chunk->copy_bytes = (uint32_t)want;
+}
+
+int walk_up(const struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_leaf)
+{
+	const struct pyabi *abi = w->abi;
+	struct climb c = {.w = w, .t = t, .current = current};
+	const uint8_t *bytes;
+	raddr_t frame;
+	int err;
+
+	t->seen.depth = 0;
+	*ret_leaf = 0;
+	if (t->copy.chunk_count == 0)
+		return -EAGAIN;
+	frame = t->chunks[0].base + 32; /* the first slot of the oldest chunk is skipped (push_chunk, Python/pystate.c) */
+	bytes = chunk_frame(&c, 0, frame, &err);
+	if (!bytes)
+		return -EAGAIN;
+	err = check_root_link(&c, frame_previous(abi, bytes));
+	if (err)
+		return err;
+	for (uint32_t steps = 0; bytes; steps++) {
+		bool suspended;
+		raddr_t addr = frame_code(abi, bytes);
+		struct code *code = codes_find(w->codes, addr);
+		bool generator = frame_is_generator(abi, bytes);
+		int64_t offset;
+
+		if (steps > 2 * REC_DEPTH_MAX)
+			return -EPROTO;
+		if (!code && codes_load(w->codes, w->remote, addr, w->now_ns, &code) != 0)
+			return -EAGAIN;
+		if (!frame_offset(abi, bytes, code, &offset))
+			break; /* being made or unmade: its caller is the leaf */
+		if (generator || offset >= (int64_t)code->traceable_bytes) {
+			if (!stack_push(&t->seen, (struct pyframe){.frame = frame, .code = addr, .offset = offset}))
+				return -ENOMEM;
+		}
+		*ret_leaf = frame;
+		if (!generator)
+			c.top = frame + code->frame_bytes;
+		suspended = frame_is_suspended(abi, bytes, code);
+		bytes = next_frame(&c, frame, suspended, &frame, &err);
+		if (err)
+			return err;
+		if (bytes && !suspended)
+			c.through_c = true;
+		if (!bytes && suspended && c.through_c && abi->call_mark == CALL_MARK_STACKTOP)
+			return -EAGAIN; /* looks dead, or is just being entered or left */
+	}
+	fit_copy(&c);
+	return 0;
+}
