@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SIGUSR1 writes a snapshot while sampling goes on: whole, numbered, rising, and nothing is lost by it."""
+import glob
+import os
+import re
+import signal
+import time
+import unittest
+
+import htmlprofile
+import support
+
+SIGNALS = 100
+SECONDS = 10
+
+
+def read(path):
+    with open(path, "rb") as file:
+        return htmlprofile.Profile(file.read())
+
+
+def nodes_of(profile):
+    """{(tid, path): samples at or below}"""
+    return {
+        (thread.tid, path): count for thread in profile.threads for path, count in thread.paths().items()
+    }
+
+
+@support.needs_python
+class Snapshots(unittest.TestCase):
+    def setUp(self):
+        self.target = self.enterContext(support.Target(support.newest(), "busy.py", 16))
+        self.stem = self.target.path("profile")
+
+    def test_hundred_signals(self):
+        process = support.start_sampled(
+            "attach", self.target.pid, "-d", SECONDS + 1, "-r", "500", "-f", "flamegraph", "-o", self.stem + ".html"
+        )
+        time.sleep(0.7)
+        started = time.monotonic()
+        for number in range(SIGNALS):
+            time.sleep(max(0, started + number * SECONDS / SIGNALS - time.monotonic()))
+            if process.poll() is None:
+                process.send_signal(signal.SIGUSR1)
+        out, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0, err)
+        printed = out.decode().splitlines()
+        snapshots = sorted(glob.glob(self.stem + ".[0-9]*.html"))
+        self.assertEqual(printed, snapshots + [self.stem + ".html"], "names are printed, one a line")
+        # Signals that arrive while a snapshot is being written make one more.
+        self.assertGreaterEqual(len(snapshots), 10)
+        self.assertLessEqual(len(snapshots), SIGNALS)
+        before = {}
+        sequence = samples = 0
+        for path in snapshots:
+            self.assertEqual(os.stat(path).st_mode & 0o777, 0o600)
+            profile = read(path)
+            self.assertGreater(profile.sequence, sequence, path)
+            self.assertEqual(int(re.search(r"\.(\d+)\.html$", path).group(1)), profile.sequence)
+            self.assertGreaterEqual(profile.facts["in_profile"], samples, path)
+            sequence, samples = profile.sequence, profile.facts["in_profile"]
+            now = nodes_of(profile)
+            self.assertEqual(sum(now[key] for key in now if key[1] == ()), samples, "totals add up in " + path)
+            for key, count in before.items():
+                self.assertGreaterEqual(now.get(key, 0), count, "a node fell from one snapshot to the next")
+            before = now
+        final = read(self.stem + ".html")
+        now = nodes_of(final)
+        for key, count in before.items():
+            self.assertGreaterEqual(now.get(key, 0), count)
+        self.assertGreaterEqual(final.facts["in_profile"], samples)
+        self.assertEqual(final.facts["lost_dropped"], 0, "snapshots cost no sample")
+        self.assertEqual(final.facts["in_profile"], final.facts["samples"])
+        self.assertFalse(glob.glob(self.target.path("*tmp*")), "no temporary file is left")
+
+    def test_snapshot_with_standard_output(self):
+        """With -o - a snapshot goes to a file of the default name, in the current directory."""
+        process = support.start_sampled(
+            "attach", self.target.pid, "-d", "2", "-r", "200", "-f", "collapsed", "-o", "-", cwd=self.target.folder
+        )
+        time.sleep(1.2)
+        process.send_signal(signal.SIGUSR1)
+        out, err = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 0, err)
+        final = support.parse_collapsed(out)
+        files = glob.glob(self.target.path("sampled-%d-*.0001.*" % self.target.pid))
+        self.assertEqual(len(files), 1, os.listdir(self.target.folder))
+        with open(files[0], "rb") as file:
+            snapshot = support.parse_collapsed(file.read())
+        self.assertGreater(sum(line.count for line in snapshot), 0)
+        self.assertGreater(sum(line.count for line in final), sum(line.count for line in snapshot))
+
+    def end_with(self, number):
+        process = support.start_sampled("attach", self.target.pid, "-r", "200", "-f", "collapsed", "-o", "-")
+        time.sleep(1.5)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 0, err)
+        self.assertGreater(sum(line.count for line in support.parse_collapsed(out)), 1000)
+
+    def test_interrupt_writes_all(self):
+        self.end_with(signal.SIGINT)
+
+    def test_term_writes_all(self):
+        self.end_with(signal.SIGTERM)
+
+    def test_end_of_the_target_writes_all(self):
+        process = support.start_sampled("attach", self.target.pid, "-r", "200", "-f", "collapsed", "-o", "-")
+        time.sleep(1.5)
+        self.target.process.kill()
+        out, err = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 0, err)
+        self.assertGreater(sum(line.count for line in support.parse_collapsed(out)), 1000)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What threads were seen doing, on programs that account for it themselves. Shares are of a thread's sampled time."""
+import os
+import struct
+import unittest
+
+import htmlprofile
+import support
+
+TOLERANCE = 0.03
+SECONDS = 6
+COLUMNS = 4  # of tests/targets/truth.py
+
+
+class Table:
+    """The target's own account; read before and after, the difference is the window's."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def read(self):
+        with open(self.path, "rb") as file:
+            data = file.read()
+        words = struct.unpack("=%dQ" % (len(data) // 8), data)
+        return [words[row : row + COLUMNS] for row in range(0, len(words), COLUMNS)]
+
+
+def difference(before, after):
+    return [[b - a for a, b in zip(x, y)] for x, y in zip(before, after)]
+
+
+class Shares(unittest.TestCase):
+    def profile(self, target):
+        page = target.path("out.html")
+        done = support.sampled("attach", target.pid, "-d", SECONDS, "-r", "1000", "-f", "flamegraph", "-o", page)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(page, "rb") as file:
+            return htmlprofile.Profile(file.read())
+
+    def assert_share(self, thread, value, least, most, why):
+        share = thread.share(value)
+        text = "%s of %s is %.3f, should be %.3f to %.3f: %s" % (value, thread.name, share, least, most, why)
+        self.assertGreaterEqual(share, least - TOLERANCE, text)
+        self.assertLessEqual(share, most + TOLERANCE, text)
+
+    def assert_whole(self, thread):
+        """Wall is every sample; idle and unknown exclude what they must."""
+        self.assertGreater(thread.total("wall"), 0.9e9 * SECONDS)
+        self.assertLessEqual(thread.total("wall"), 1.1e9 * SECONDS)
+        self.assertLessEqual(thread.total("gil") + thread.total("gil_wait") + thread.total("idle"), thread.total("wall"))
+        self.assertLessEqual(thread.total("on_cpu") + thread.total("idle") + thread.total("unknown"), thread.total("wall"))
+
+
+@support.each_python
+class Status(Shares):
+    def check_gil_fight(self, python):
+        """Four threads that always want the GIL: holding and waiting are shares of their own account."""
+        with support.Target(python, "gilfight.py", "@/table") as target:
+            table = Table(target.path("table"))
+            before = table.read()
+            profile = self.profile(target)
+            rows = difference(before, table.read())
+        whole = sum(held + handed for held, handed, _, _ in rows)
+        gil = 0
+        for tid, row in target.facts["threads"].items():
+            thread = profile.thread(int(tid))
+            held, handed = (number / whole for number in rows[row][:2])
+            why = "held %.3f of the time, hand-overs to it took %.3f" % (held, handed)
+            self.assert_whole(thread)
+            self.assert_share(thread, "gil", held, held + handed, why)
+            self.assert_share(thread, "gil_wait", 1 - held - handed, 1 - held, why)
+            self.assert_share(thread, "idle", 0, 0, "it always wants the GIL")
+            gil += thread.share("gil")
+        self.assertLessEqual(gil, 1 + TOLERANCE, "only one thread holds the GIL")
+
+    def check_status(self, python):
+        """One burns, one sleeps, one waits for a lock, and C code with the GIL released keeps a core busy."""
+        natives = max(1, (os.cpu_count() or 1) - 1)
+        with support.Target(python, "status.py", "@/table", natives) as target:
+            table = Table(target.path("table"))
+            before = table.read()
+            profile = self.profile(target)
+            rows = difference(before, table.read())
+        for tid, name in target.facts["threads"].items():
+            thread = profile.thread(int(tid))
+            self.assertEqual(thread.name, name)
+            self.assert_whole(thread)
+            if name == "burner":
+                self.assert_share(thread, "gil", 1, 1, "nothing else wants the GIL for long")
+                self.assert_share(thread, "on_cpu", 1, 1, "it burns")
+                self.assert_share(thread, "idle", 0, 0, "it burns")
+            elif name in ("sleeper", "waiter"):
+                for value, share in (("gil", 0), ("gil_wait", 0), ("on_cpu", 0), ("idle", 1)):
+                    self.assert_share(thread, value, share, share, "it is parked")
+            else:
+                inside, outside = rows[int(name.split()[1])][:2]
+                share = outside / max(1, inside + outside)
+                why = "in C for %.3f of its time" % (1 - share)
+                self.assert_share(thread, "gil", 0, share, why)
+                self.assert_share(thread, "gil_wait", 0, share, why)
+                self.assert_share(thread, "idle", 0, 0, "it is runnable or wants the GIL")
+                self.assert_share(thread, "on_cpu", 1 - share, 1, why)
+        self.assertEqual(
+            sum(thread.total("unknown") for thread in profile.threads), 0, "this machine tells whether a thread runs"
+        )
+
+    def check_modes(self, python):
+        """--mode gil and cpu, --no-idle and -t count what they say."""
+        with support.Target(python, "status.py", "@/table") as target:
+            tids = {name: int(tid) for tid, name in target.facts["threads"].items()}
+            counts = {}
+            for key, options in {
+                "wall": [], "gil": ["--mode", "gil"], "cpu": ["--mode", "cpu"], "busy": ["--no-idle"],
+                "one": ["-t", "sleeper"], "tid": ["-t", str(tids["burner"])],
+            }.items():
+                done = support.sampled(
+                    "attach", target.pid, "-d", "1", "-r", "500", "-f", "collapsed", "-o", "-", *options
+                )
+                self.assertEqual(done.returncode, 0, done.stderr)
+                counts[key] = {}
+                for line in support.parse_collapsed(done.stdout):
+                    counts[key][line.thread] = counts[key].get(line.thread, 0) + line.count
+        self.assertGreater(counts["wall"]["burner"], 400)
+        self.assertGreater(counts["wall"]["sleeper"], 400)
+        self.assertGreater(counts["gil"]["burner"], 400)
+        self.assertNotIn("sleeper", counts["gil"])
+        self.assertGreater(counts["cpu"]["burner"], 400)
+        self.assertGreater(counts["cpu"]["native 0"], 400)
+        self.assertNotIn("sleeper", counts["cpu"])
+        self.assertNotIn("waiter", counts["busy"])
+        self.assertGreater(counts["busy"]["native 0"], 400)
+        self.assertEqual(set(counts["one"]), {"sleeper"})
+        self.assertEqual(set(counts["tid"]), {"burner"})
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""--subprocesses: workers that are there, children that come and go, children that are no Python; and several PIDs."""
+import time
+import unittest
+
+import support
+
+FUNCTIONS = ("spin", "worker_loop")
+
+
+def by_pid(lines):
+    found = {}
+    for line in lines:
+        found.setdefault(line.pid, []).append(line)
+    return found
+
+
+@support.each_python
+class Subprocesses(unittest.TestCase):
+    def check_workers(self, python):
+        """A multiprocessing master shows its workers, each with its own functions."""
+        with support.Target(python, "forks.py", 3) as target:
+            done = support.sampled(
+                "attach", target.pid, "--subprocesses", "-d", "2", "-r", "300", "-f", "collapsed", "-o", "-"
+            )
+            self.assertEqual(done.returncode, 0, done.stderr)
+            processes = by_pid(support.parse_collapsed(done.stdout))
+        self.assertEqual(set(processes), {target.pid} | set(target.facts["workers"]))
+        for pid in target.facts["workers"]:
+            names = {frame[0] for line in processes[pid] for frame in line.frames}
+            self.assertLessEqual(set(FUNCTIONS), names)
+            self.assertGreater(sum(line.count for line in processes[pid]), 300)
+
+    def check_without(self, python):
+        """Children are left alone unless asked for."""
+        with support.Target(python, "forks.py", 2) as target:
+            done = support.sampled("attach", target.pid, "-d", "0.5", "-r", "200", "-f", "collapsed", "-o", "-")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            lines = support.parse_collapsed(done.stdout)
+        self.assertEqual({line.pid for line in lines}, {None})
+
+    def check_come_and_go(self, python):
+        """Children that live for 100 ms, one in ten no Python: none of them ends the profile, and many are seen."""
+        with support.Target(python, "forks.py", 1, 100) as target:
+            done = support.sampled(
+                "attach", target.pid, "--subprocesses", "-d", "6", "-r", "500", "-f", "collapsed", "-o", "-"
+            )
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(target.state(), "RS")
+            lines = support.parse_collapsed(done.stdout)
+        short = {line.pid for line in lines for frame in line.frames if frame[0] == "short_lived"}
+        self.assertGreaterEqual(len(short), 10, "short-lived children that were seen")
+        self.assertIn(target.facts["workers"][0], {line.pid for line in lines})
+
+
+@support.needs_python
+class SeveralPids(unittest.TestCase):
+    def test_goes_on_while_one_lives(self):
+        python = support.newest()
+        with support.Target(python, "busy.py", 1) as first, support.Target(python, "busy.py", 2) as second:
+            process = support.start_sampled("attach", first.pid, second.pid, "-r", "200", "-f", "collapsed", "-o", "-")
+            time.sleep(1.5)
+            first.process.kill()
+            time.sleep(1)
+            self.assertIsNone(process.poll(), "one target still lives")
+            second.process.kill()
+            out, err = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 0, err)
+        counts = {pid: sum(line.count for line in lines) for pid, lines in by_pid(support.parse_collapsed(out)).items()}
+        self.assertEqual(set(counts), {first.pid, second.pid})
+        self.assertGreater(counts[second.pid], counts[first.pid])
+
+
+if __name__ == "__main__":
+    unittest.main()
