@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The findings of `sampled doctor`: doctor.c has the command and the process, doctor_host.c the machine. */
+#ifndef SAMPLED_DAEMON_DOCTOR_H
+#define SAMPLED_DAEMON_DOCTOR_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+enum verdict { VERDICT_OK, VERDICT_WARN, VERDICT_FAIL };
+
+struct doctor {
+	bool color;
+	bool failed; /* a finding was VERDICT_FAIL */
+	int err;     /* the first -errno of printing */
+};
+
+/* Prints one finding; mend: what helps, or what it costs, "" or NULL for none. */
+__attribute__((format(printf, 4, 5))) void doctor_line(struct doctor *doctor, enum verdict verdict, const char *mend,
+                                                       const char *finding, ...);
+
+/* Everything about the host and ourselves. */
+void doctor_host(struct doctor *doctor);
+/* How a process' namespaces and root directory differ from ours. */
+void doctor_namespaces(struct doctor *doctor, pid_t pid);
+/* Whether the kernel tells what a thread does. */
+void doctor_cpu_data(struct doctor *doctor, pid_t pid, pid_t tid);
+
+#endif

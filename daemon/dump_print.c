@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "daemon/credentials.h"
+#include "daemon/dump.h"
+#include "exporters/source.h"
+#include "exporters/utf8.h"
+#include "sampler/procfs.h"
+
+enum {
+	TEXT_COLUMNS_MAX = 4096,
+	SOURCE_COLUMNS_MAX = 160,
+	SOURCES_MAX = 256, /* files kept while a dump is printed */
+	COMMAND_BYTES_MAX = 4096,
+};
+
+#define SOURCES_BYTES_MAX (UINT64_C(64) << 20)
+
+/* Files read so far; NULL-path entries do not exist. */
+struct sources {
+	int32_t pid; /* 0: nothing may be read */
+	struct {
+		const char *path; /* the symbol's */
+		struct buf text;
+	} files[SOURCES_MAX];
+	size_t count;
+	uint64_t bytes;
+};
+
+static const struct {
+	uint16_t bit;
+	const char *word, *key;
+} states[] = {
+	{STATUS_ON_CPU, "on CPU", "on_cpu"},
+	{STATUS_GIL, "holds the GIL", "gil"},
+	{STATUS_GIL_WAIT, "waits for the GIL", "gil_wait"},
+	{STATUS_IDLE, "idle", "idle"},
+	{STATUS_UNKNOWN, "state unknown", "unknown"},
+	{STATUS_GC, "collects garbage", "gc"},
+	{STATUS_EXCEPTION, "handles an exception", "exception"},
+};
+
+/* The text of a file, read at first use; NULL: not to be had. */
+static const struct buf *find_source(struct sources *s, const char *path)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (strcmp(s->files[i].path, path) == 0)
+			return &s->files[i].text;
+	if (s->pid == 0 || s->count == SOURCES_MAX || s->bytes >= SOURCES_BYTES_MAX)
+		return NULL;
+	s->files[s->count].path = path;
+	/* A file that cannot be read stays empty, and is not tried again. */
+	(void)source_read(&s->files[s->count].text, s->pid, path);
+	s->bytes += s->files[s->count].text.bytes;
+	return &s->files[s->count++].text;
+}
+
+/* A frame's source line without its indentation, or NULL. Valid while *line is. */
+static const char *source_text(struct sources *s, const char *file, uint32_t number, struct buf *line)
+{
+	const struct buf *source = find_source(s, file);
+	size_t bytes = 0;
+	const char *text = source ? source_line(source, number, &bytes) : NULL;
+
+	while (text && bytes > 0 && (*text == ' ' || *text == '\t' || *text == '\f')) {
+		text++;
+		bytes--;
+	}
+	if (!text || bytes == 0)
+		return NULL;
+	line->bytes = 0;
+	buf_add(line, text, bytes);
+	return buf_text(line);
+}
+
+static void sources_open(struct sources *s, pid_t pid, struct credentials *saved)
+{
+	struct credentials owner;
+
+	s->pid = credentials_of(&owner, pid) == 0 && credentials_assume(&owner, saved) == 0 ? pid : 0;
+}
+
+static void sources_release(struct sources *s, const struct credentials *saved)
+{
+	if (s->pid)
+		credentials_restore(saved);
+	for (size_t i = 0; i < s->count; i++)
+		buf_release(&s->files[i].text);
+}
+
+static const struct dump_symbol *find_symbol(const struct dump *d, const struct frame *frame)
+{
+	static char unknown[] = "<unknown>", none[] = "";
+	static const struct dump_symbol missing = {.name = unknown, .file = none};
+
+	return frame->id < d->symbol_room && d->symbols[frame->id].name ? &d->symbols[frame->id] : &missing;
+}
+
+static void print_safely(struct writer *to, const char *text, unsigned columns)
+{
+	struct buf safe = {0};
+
+	utf8_fit(&safe, text, columns, false);
+	writer_puts(to, buf_text(&safe));
+	buf_release(&safe);
+}
+
+static void print_thread_head(const struct dump_thread *thread, bool color, struct writer *to)
+{
+	const char *comma = "";
+
+	writer_puts(to, color ? "\n\033[1mThread " : "\nThread ");
+	if (thread->tid)
+		writer_u64(to, thread->tid);
+	else
+		writer_putc(to, '?');
+	if (thread->name) {
+		writer_puts(to, " \"");
+		print_safely(to, thread->name, TEXT_COLUMNS_MAX);
+		writer_putc(to, '"');
+	}
+	writer_puts(to, color ? "\033[0m" : "");
+	if (thread->interpreter)
+		writer_printf(to, " in interpreter %" PRId64, thread->interpreter);
+	writer_puts(to, ": ");
+	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
+		if (thread->status & states[i].bit) {
+			writer_printf(to, "%s%s", comma, states[i].word);
+			comma = ", ";
+		}
+	writer_puts(to, thread->sampled ? "\n" : "its stack could not be read\n");
+}
+
+static void print_frame(const struct dump *d, const struct frame *frame, struct sources *sources, struct buf *line,
+                        struct writer *to)
+{
+	const struct dump_symbol *symbol = find_symbol(d, frame);
+	const char *text;
+
+	writer_puts(to, "    ");
+	print_safely(to, symbol->name, TEXT_COLUMNS_MAX);
+	if (symbol->file[0]) {
+		writer_puts(to, " (");
+		print_safely(to, symbol->file, TEXT_COLUMNS_MAX);
+		writer_putc(to, ':');
+		writer_u64(to, frame->where);
+		writer_putc(to, ')');
+	}
+	writer_putc(to, '\n');
+	text = frame->kind == FRAME_PYTHON ? source_text(sources, symbol->file, frame->where, line) : NULL;
+	if (text) {
+		writer_puts(to, "        ");
+		print_safely(to, text, SOURCE_COLUMNS_MAX);
+		writer_putc(to, '\n');
+	}
+}
+
+void dump_print_text(const struct dump *dump, const struct pyproc *proc, bool color, struct writer *to)
+{
+	struct sources *sources = calloc(1, sizeof(*sources));
+	struct credentials saved;
+	struct buf line = {0};
+	char command[COMMAND_BYTES_MAX];
+
+	if (!sources) {
+		to->err = to->err ? to->err : -ENOMEM;
+		return;
+	}
+	if (proc_command_line(proc->pid, command, sizeof(command)) < 0)
+		command[0] = '\0';
+	writer_printf(to, "Process %d: ", (int)proc->pid);
+	print_safely(to, command, TEXT_COLUMNS_MAX);
+	writer_printf(to, "\nPython %s (", proc->version_text);
+	print_safely(to, proc->binary, TEXT_COLUMNS_MAX);
+	writer_puts(to, ")\n");
+	sources_open(sources, proc->pid, &saved);
+	for (uint32_t i = 0; i < dump->thread_count; i++) {
+		const struct dump_thread *thread = &dump->threads[i];
+
+		print_thread_head(thread, color, to);
+		for (uint32_t at = thread->depth; at-- > 0;)
+			print_frame(dump, &thread->frames[at], sources, &line, to);
+	}
+	sources_release(sources, &saved);
+	buf_release(&line);
+	free(sources);
+}
+
+static void json_frame(const struct dump *d, const struct frame *frame, struct sources *sources, struct buf *line,
+                       struct writer *to)
+{
+	const struct dump_symbol *symbol = find_symbol(d, frame);
+	const char *text = frame->kind == FRAME_PYTHON ? source_text(sources, symbol->file, frame->where, line) : NULL;
+
+	writer_puts(to, "{\"name\":");
+	writer_json_string(to, symbol->name);
+	writer_puts(to, ",\"file\":");
+	writer_json_string(to, symbol->file);
+	writer_printf(to, ",\"line\":%" PRIu32 ",\"first_line\":%" PRIu32, frame->where, symbol->first_line);
+	if (text) {
+		writer_puts(to, ",\"source\":");
+		writer_json_string(to, text);
+	}
+	writer_putc(to, '}');
+}
+
+static void json_thread(const struct dump *d, const struct dump_thread *thread, struct sources *sources, struct buf *line,
+                        struct writer *to)
+{
+	const char *comma = "";
+
+	writer_printf(to, "{\"tid\":%" PRIu64 ",\"name\":", thread->tid);
+	if (thread->name)
+		writer_json_string(to, thread->name);
+	else
+		writer_puts(to, "null");
+	writer_printf(to, ",\"interpreter\":%" PRId64 ",\"main\":%s,\"sampled\":%s,\"truncated\":%s,\"status\":[", thread->interpreter,
+	              thread->is_main ? "true" : "false", thread->sampled ? "true" : "false", thread->truncated ? "true" : "false");
+	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
+		if (thread->status & states[i].bit) {
+			writer_printf(to, "%s\"%s\"", comma, states[i].key);
+			comma = ",";
+		}
+	writer_puts(to, "],\"frames\":[");
+	for (uint32_t at = thread->depth; at-- > 0;) {
+		json_frame(d, &thread->frames[at], sources, line, to);
+		writer_puts(to, at ? "," : "");
+	}
+	writer_puts(to, "]}");
+}
+
+void dump_print_json(const struct dump *dump, const struct pyproc *proc, struct writer *to)
+{
+	struct sources *sources = calloc(1, sizeof(*sources));
+	struct credentials saved;
+	struct buf line = {0};
+	char command[COMMAND_BYTES_MAX];
+
+	if (!sources) {
+		to->err = to->err ? to->err : -ENOMEM;
+		return;
+	}
+	if (proc_command_line(proc->pid, command, sizeof(command)) < 0)
+		command[0] = '\0';
+	writer_printf(to, "{\"pid\":%d,\"command\":", (int)proc->pid);
+	writer_json_string(to, command);
+	writer_puts(to, ",\"version\":");
+	writer_json_string(to, proc->version_text);
+	writer_puts(to, ",\"binary\":");
+	writer_json_string(to, proc->binary);
+	writer_puts(to, ",\"threads\":[");
+	sources_open(sources, proc->pid, &saved);
+	for (uint32_t i = 0; i < dump->thread_count; i++) {
+		writer_puts(to, i ? ",\n" : "\n");
+		json_thread(dump, &dump->threads[i], sources, &line, to);
+	}
+	sources_release(sources, &saved);
+	writer_puts(to, "\n]}\n");
+	buf_release(&line);
+	free(sources);
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/dump.h"
+#include "sampler/ring.h"
+
+enum {
+	TRIES = 1000, /* a stack that moves all the time is caught between two moves sooner or later */
+	SYMBOLS_MAX = 1 << 22,
+	THREADS_MAX = 1 << 16,
+};
+
+/* Nobody empties it meanwhile, so it must hold all threads' stacks; pages that are not used cost nothing. */
+#define RING_BYTES (UINT64_C(256) << 20)
+
+static int add_symbol(struct dump *d, const struct rec_symbol *record)
+{
+	struct dump_symbol *symbol;
+
+	if (record->id >= SYMBOLS_MAX)
+		return -EPROTO;
+	if (record->id >= d->symbol_room) {
+		uint32_t room = d->symbol_room ? d->symbol_room : 256;
+		struct dump_symbol *symbols;
+
+		while (room <= record->id)
+			room *= 2;
+		symbols = realloc(d->symbols, room * sizeof(*symbols));
+		if (!symbols)
+			return -ENOMEM;
+		memset(symbols + d->symbol_room, 0, (room - d->symbol_room) * sizeof(*symbols));
+		d->symbols = symbols;
+		d->symbol_room = room;
+	}
+	symbol = &d->symbols[record->id];
+	free(symbol->name);
+	free(symbol->file);
+	symbol->name = strndup(record->text, record->name_bytes);
+	symbol->file = strndup(record->text + record->name_bytes, record->file_bytes);
+	symbol->first_line = record->first_line;
+	return symbol->name && symbol->file ? 0 : -ENOMEM;
+}
+
+static struct dump_thread *find_thread(const struct dump *d, uint32_t id)
+{
+	for (uint32_t i = 0; i < d->thread_count; i++)
+		if (d->threads[i].id == id)
+			return &d->threads[i];
+	return NULL;
+}
+
+static int add_thread(struct dump *d, const struct rec_thread *record)
+{
+	struct dump_thread *thread = find_thread(d, record->id);
+
+	if (!thread) {
+		struct dump_thread *threads = realloc(d->threads, (d->thread_count + 1) * sizeof(*threads));
+
+		if (!threads || d->thread_count >= THREADS_MAX)
+			return -ENOMEM;
+		d->threads = threads;
+		thread = &threads[d->thread_count++];
+		*thread = (struct dump_thread){.id = record->id};
+	}
+	thread->interpreter = record->interpreter;
+	thread->tid = record->tid;
+	thread->is_main = record->flags & THREAD_MAIN;
+	free(thread->name);
+	thread->name = record->name_bytes ? strndup(record->text, record->name_bytes) : NULL;
+	return record->name_bytes && !thread->name ? -ENOMEM : 0;
+}
+
+/* The last stack of a thread stands: there are several where a thread moved before all of them could be read. */
+static int add_stack(struct dump *d, const struct rec_stack *record)
+{
+	struct dump_thread *thread = find_thread(d, record->thread);
+	struct frame *frames;
+
+	if (!thread || record->shared > record->depth || record->shared > thread->depth)
+		return -EPROTO;
+	frames = realloc(thread->frames, (record->depth + 1) * sizeof(*frames));
+	if (!frames)
+		return -ENOMEM;
+	memcpy(frames + record->shared, record->frames, (record->depth - record->shared) * sizeof(*frames));
+	thread->frames = frames;
+	thread->depth = record->depth;
+	thread->status = record->status;
+	thread->truncated = record->flags & STACK_TRUNCATED;
+	thread->sampled = true;
+	return 0;
+}
+
+static int add_record(struct dump *d, const struct rec_head *record)
+{
+	switch (record->type) {
+	case REC_SYMBOL:
+		return add_symbol(d, (const struct rec_symbol *)record);
+	case REC_THREAD:
+		return add_thread(d, (const struct rec_thread *)record);
+	case REC_STACK:
+		return add_stack(d, (const struct rec_stack *)record);
+	case REC_FACTS:
+		d->facts = *(const struct rec_facts *)record;
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+static int compare_threads(const void *left, const void *right)
+{
+	const struct dump_thread *a = left, *b = right;
+
+	if (a->interpreter != b->interpreter)
+		return a->interpreter < b->interpreter ? -1 : 1;
+	if (a->is_main != b->is_main)
+		return a->is_main ? -1 : 1;
+	return (a->tid > b->tid) - (a->tid < b->tid);
+}
+
+int dump_take(struct dump *ret_dump, struct target *target)
+{
+	struct dump d = {0};
+	const struct rec_head *record;
+	struct ring *ring;
+	int err = ring_new(&ring, RING_BYTES);
+
+	if (err)
+		return err;
+	err = target_sample_once(target, ring, TRIES);
+	while (!err && (record = ring_peek(ring))) {
+		err = add_record(&d, record);
+		ring_release(ring);
+	}
+	ring_free(ring);
+	if (err) {
+		dump_release(&d);
+		return err;
+	}
+	if (d.thread_count > 0)
+		qsort(d.threads, d.thread_count, sizeof(d.threads[0]), compare_threads);
+	*ret_dump = d;
+	return 0;
+}
+
+void dump_release(struct dump *dump)
+{
+	for (uint32_t i = 0; i < dump->symbol_room; i++) {
+		free(dump->symbols[i].name);
+		free(dump->symbols[i].file);
+	}
+	for (uint32_t i = 0; i < dump->thread_count; i++) {
+		free(dump->threads[i].name);
+		free(dump->threads[i].frames);
+	}
+	free(dump->symbols);
+	free(dump->threads);
+	*dump = (struct dump){0};
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The texts of --help. docs/sampled.1 says the same at length; a test compares the two. */
+#include "daemon/help.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "daemon/error.h"
+#include "daemon/terminal.h"
+#include "exporters/format.h"
+#include "sampler/pyabi/pyabi.h"
+
+static const char overview[] =
+	"sampled profiles running Python programs from outside: no restart, no code change, no pause.\n"
+	"\n"
+	"  sampled attach PID... [options]          profile until Ctrl-C, -d, or the last process' exit\n"
+	"  sampled run [options] -- COMMAND...      start a program and profile it from the interpreter's start on\n"
+	"  sampled dump PID [--json]                one stack of every thread, now\n"
+	"  sampled doctor [PID]                     what works on this host or process, what does not, and the mend\n"
+	"\n"
+	"`sampled COMMAND --help` lists the options of a command; sampled --version prints the version.\n";
+
+static const char attach_usage[] =
+	"sampled attach PID... [options]\n"
+	"\n"
+	"Profiles running Python processes until Ctrl-C, -d, or the last process' exit.\n";
+
+static const char run_usage[] =
+	"sampled run [options] -- COMMAND [ARGUMENT...]\n"
+	"\n"
+	"Starts a program and profiles it from the interpreter's start on. Exits as the program did: its status, 128+N when\n"
+	"signal N ended it; 125 when sampled failed before the program began.\n";
+
+static const char profile_options[] =
+	"\n"
+	"How to sample:\n"
+	"  -r, --rate RATE         ticks a second: 1000, 1khz, 2.5khz, 10k; max: unthrottled (default 1000)\n"
+	"  -d, --duration TIME     stop after: 2.5, 500ms, 10s, 5m, 1h; counted from the first tick\n"
+	"      --mode MODE         which samples count: wall (all, default), cpu (runnable), gil (holding the GIL)\n"
+	"  -t, --thread NAME|TID   only this thread; may be given several times\n"
+	"      --idle, --no-idle   idle threads count in wall mode (default: they do)\n"
+	"      --gc, --no-gc       show garbage collection as a frame (default: shown)\n"
+	"      --jitter, --no-jitter\n"
+	"                          vary the time between ticks a little, the mean kept (default: on)\n"
+	"      --subprocesses      children too, present and future, and theirs\n"
+	"      --omit RE           drop samples that hold a file that matches the extended regular expression\n"
+	"      --stop RE           cut the frames outside the outermost one whose file or function matches\n"
+	"      --realtime          sample with real-time priority, where permitted\n"
+	"\n"
+	"What to write:\n"
+	"  -f, --format FORMAT     flamegraph (default), or guessed from the suffix of -o; several pair with as many -o\n"
+	"  -o, --output FILE       default: sampled-PID-TIME.SUFFIX here; -: standard output; one for several -f: their stem\n"
+	"      --collapsed-style STYLE\n"
+	"                          sampled (default) or tachyon\n"
+	"      --stats             what reading the processes cost\n"
+	"  -q, --quiet             no progress and no closing summary\n"
+	"  -v, --verbose           say what is found and passed over\n"
+	"      --version           print the version\n"
+	"  -h, --help              this text\n"
+	"\n"
+	"SIGUSR1 writes a snapshot, STEM.NNNN.SUFFIX, and goes on. SIGINT and SIGTERM stop and write; a second SIGINT gives up.\n";
+
+static const char dump_usage[] =
+	"sampled dump PID [--json]\n"
+	"\n"
+	"Prints the stack of every Python thread of a process, innermost frame first, without stopping it.\n"
+	"\n"
+	"      --json              as JSON\n"
+	"  -h, --help              this text\n";
+
+static const char doctor_usage[] =
+	"sampled doctor [PID]\n"
+	"\n"
+	"Says what works on this host, or on one process, what does not, and the mend. With a PID the exit status is the one\n"
+	"that attach would have.\n"
+	"\n"
+	"  -h, --help              this text\n";
+
+/* Prints and releases. */
+static int print(struct buf *text)
+{
+	int err = text->err ? text->err : terminal_print(buf_text(text));
+
+	buf_release(text);
+	if (err)
+		error_note("cannot write to standard output: %s", strerror(-err));
+	return err ? EXIT_FAILED : EXIT_DONE;
+}
+
+int help_print(const char *command)
+{
+	bool profiles = command && (strcmp(command, "attach") == 0 || strcmp(command, "run") == 0);
+	struct buf text = {0};
+
+	if (!command)
+		buf_puts(&text, overview);
+	else if (profiles)
+		buf_printf(&text, "usage: %s%s", strcmp(command, "run") == 0 ? run_usage : attach_usage, profile_options);
+	else
+		buf_printf(&text, "usage: %s", strcmp(command, "dump") == 0 ? dump_usage : doctor_usage);
+	if (!command || profiles)
+		buf_printf(&text, "Formats: %s. Python %s.\n", format_names(), pyabi_supported());
+	return print(&text);
+}
+
+int help_print_version(void)
+{
+	struct buf text = {0};
+
+	buf_puts(&text, "sampled " SAMPLED_VERSION "\n");
+	return print(&text);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "daemon/commands.h"
+#include "daemon/error.h"
+#include "daemon/help.h"
+#include "daemon/options.h"
+#include "daemon/terminal.h"
+
+static const struct {
+	const char *name;
+	int (*run)(int argc, char **argv); /* NULL: part of the contract, comes later */
+} commands[] = {
+	{"attach", attach_main}, {"run", run_main}, {"dump", dump_main}, {"doctor", doctor_main},
+	{"daemon", NULL},        {"ctl", NULL},     {"report", NULL},    {"convert", NULL},
+	{"diff", NULL},          {"top", NULL},
+};
+
+int command_with_options(int argc, char **argv, bool stop_early, int (*run)(const struct options *options))
+{
+	struct options options;
+	struct fault fault;
+	int status;
+
+	if (options_read(&options, argc, argv, stop_early, &fault))
+		return error_usage(&fault);
+	if (options.action == OPTIONS_GO)
+		status = run(&options);
+	else
+		status = options.action == OPTIONS_HELP ? help_print(argv[0]) : help_print_version();
+	options_release(&options);
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	const char *name = argc > 1 ? argv[1] : NULL;
+	sigset_t pipe_signal;
+
+	if (terminal_guard_descriptors())
+		return EXIT_FAILED;
+	/* A reader that goes away is an error of the write, which is reported, not a silent end. Blocked rather than ignored:
+	 * run's command is to find the disposition as it was. */
+	sigemptyset(&pipe_signal);
+	sigaddset(&pipe_signal, SIGPIPE);
+	sigprocmask(SIG_BLOCK, &pipe_signal, NULL);
+	if (!name) {
+		error_note("no command (sampled --help lists them)");
+		return EXIT_USAGE;
+	}
+	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0)
+		return help_print(NULL);
+	if (strcmp(name, "--version") == 0)
+		return help_print_version();
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		if (strcmp(name, commands[i].name) != 0)
+			continue;
+		if (commands[i].run)
+			return commands[i].run(argc - 1, argv + 1);
+		error_note("%s: not built yet (attach, run, dump and doctor are)", name);
+		return EXIT_USAGE;
+	}
+	error_note("%s: no such command (sampled --help lists them)", name);
+	return EXIT_USAGE;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The options of attach and run, as read from the command line. */
+#ifndef SAMPLED_DAEMON_OPTIONS_H
+#define SAMPLED_DAEMON_OPTIONS_H
+
+#include <regex.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "aggregator/aggregator.h"
+#include "base/fault.h"
+#include "exporters/format.h"
+
+enum { OPTION_LIST_MAX = 64 }; /* how often -f, -o or -t may be given */
+
+enum options_action {
+	OPTIONS_GO,      /* do the work */
+	OPTIONS_HELP,    /* print the help and leave */
+	OPTIONS_VERSION, /* print the version and leave */
+};
+
+/* Texts point into argv, or are static. */
+struct options {
+	enum options_action action;
+	uint64_t interval_ns; /* 0: unthrottled */
+	uint64_t duration_ns; /* 0: none */
+	const char *formats[OPTION_LIST_MAX]; /* each -f */
+	size_t format_count;
+	const char *outputs[OPTION_LIST_MAX]; /* each -o */
+	size_t output_count;
+	enum collapsed_style collapsed_style;
+	enum sample_mode mode;
+	struct thread_filter threads[OPTION_LIST_MAX]; /* each -t; none: all threads */
+	size_t thread_count;
+	bool idle, gc, jitter, subprocesses, stats, realtime, quiet, verbose;
+	bool has_omit, has_stop;
+	regex_t omit, stop; /* compiled where has_ is set */
+	char **operands;    /* PIDs, or the command and its arguments; NULL-terminated, in argv */
+	int operand_count;
+};
+
+/* Reads argv, of which argv[0] is the command's name ("attach"). With stop_early the first word that is no option ends
+ * them (run). 0, or -EINVAL with *fault filled and nothing to release. */
+int options_read(struct options *ret_options, int argc, char **argv, bool stop_early, struct fault *fault);
+void options_release(struct options *options);
+
+#endif

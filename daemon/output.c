@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "daemon/error.h"
+#include "daemon/terminal.h"
+#include "exporters/writer.h"
+
+/* The formats of the contract that are not in the registry yet. */
+static const char *const formats_later[] = {
+	"pstats", "pprof", "speedscope", "firefox", "chrome", "svg", "dot", "callgrind", "heatmap", "dask", "jsonl", "otlp",
+};
+
+static int find_format(const char *name, const struct format **ret_format, struct fault *fault)
+{
+	char hint[160];
+
+	*ret_format = format_by_name(name);
+	if (*ret_format)
+		return 0;
+	snprintf(hint, sizeof(hint), "formats: %s", format_names());
+	for (size_t i = 0; i < sizeof(formats_later) / sizeof(formats_later[0]); i++)
+		if (strcmp(name, formats_later[i]) == 0)
+			return fault_set(fault, -EINVAL, hint, "-f %s: not built yet", name);
+	return fault_set(fault, -EINVAL, hint, "-f %s: no such format", name);
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* A name without any suffix, and standard output, get the default format. */
+static int guess_format(const char *path, const struct format **ret_format, struct fault *fault)
+{
+	char hint[160];
+
+	*ret_format = format_by_suffix(path);
+	if (*ret_format)
+		return 0;
+	if (strcmp(path, "-") == 0 || !strchr(base_name(path), '.'))
+		return find_format("flamegraph", ret_format, fault);
+	snprintf(hint, sizeof(hint), "give -f; formats: %s", format_names());
+	return fault_set(fault, -EINVAL, hint, "-o %s: its suffix tells no format", path);
+}
+
+/* Names one output. path: as given with -o, "-", or NULL for the default; is_stem: the format's suffix is added. */
+static int name_output(struct output *o, const char *path, bool is_stem, const char *default_stem)
+{
+	const char *dot = path ? strrchr(base_name(path), '.') : NULL;
+
+	o->suffix = o->format->suffix;
+	if (!path || strcmp(path, "-") == 0) {
+		o->stem = strdup(default_stem);
+		if (o->stem && !path && asprintf(&o->path, "%s%s", default_stem, o->suffix) < 0)
+			o->path = NULL;
+		return o->stem && (path || o->path) ? 0 : -ENOMEM;
+	}
+	if (is_stem) {
+		o->stem = strdup(path);
+		if (asprintf(&o->path, "%s%s", path, o->suffix) < 0)
+			o->path = NULL;
+	} else {
+		size_t bytes = strlen(path), suffix_bytes = strlen(o->suffix);
+
+		o->path = strdup(path);
+		if (!o->path)
+			return -ENOMEM;
+		/* A suffix of several parts is taken whole; another name's last part; a name without keeps its stem whole. */
+		if (bytes > suffix_bytes && strcasecmp(path + bytes - suffix_bytes, o->suffix) == 0)
+			dot = path + bytes - suffix_bytes;
+		if (dot && dot > base_name(path))
+			o->suffix = o->path + (dot - path);
+		else
+			dot = path + bytes;
+		o->stem = strndup(path, (size_t)(dot - path));
+	}
+	return o->stem && o->path ? 0 : -ENOMEM;
+}
+
+static int check_pairs(const struct outputs *outputs, struct fault *fault)
+{
+	for (size_t i = 0; i < outputs->count; i++)
+		for (size_t j = i + 1; j < outputs->count; j++) {
+			const struct output *a = &outputs->items[i], *b = &outputs->items[j];
+
+			if (!a->path || !b->path)
+				return fault_set(fault, -EINVAL, "", "-o -: standard output takes one format only");
+			if (strcmp(a->path, b->path) == 0)
+				return fault_set(fault, -EINVAL, "give each format its own -o", "-o %s: named for two formats", a->path);
+		}
+	return 0;
+}
+
+int outputs_plan(struct outputs *ret_outputs, const struct options *options, pid_t pid, time_t now, struct fault *fault)
+{
+	size_t formats = options->format_count, paths = options->output_count;
+	size_t count = formats > paths ? formats : paths;
+	bool is_stem = paths == 1 && formats > 1;
+	char stem[64], time_text[32];
+	struct tm local;
+	int err = 0;
+
+	*ret_outputs = (struct outputs){.lock = PTHREAD_MUTEX_INITIALIZER};
+	if (formats && paths && formats != paths && !is_stem)
+		return fault_set(fault, -EINVAL, "as many -o as -f, or one -o as the stem of all", "%zu -f and %zu -o do not pair", formats,
+		                 paths);
+	if (is_stem && strcmp(options->outputs[0], "-") == 0)
+		return fault_set(fault, -EINVAL, "", "-o -: standard output takes one format only");
+	count = count ? count : 1;
+	ret_outputs->items = calloc(count, sizeof(*ret_outputs->items));
+	ret_outputs->writer = calloc(1, sizeof(*ret_outputs->writer));
+	if (!ret_outputs->items || !ret_outputs->writer) {
+		err = -ENOMEM;
+		goto fail;
+	}
+	localtime_r(&now, &local);
+	strftime(time_text, sizeof(time_text), "%Y%m%d-%H%M%S", &local);
+	snprintf(stem, sizeof(stem), "sampled-%d-%s", (int)pid, time_text);
+	for (size_t i = 0; i < count; i++) {
+		struct output *o = &ret_outputs->items[ret_outputs->count++];
+		const char *path = is_stem ? options->outputs[0] : i < paths ? options->outputs[i] : NULL;
+
+		if (i < formats)
+			err = find_format(options->formats[i], &o->format, fault);
+		else
+			err = guess_format(path ? path : "-", &o->format, fault);
+		if (!err)
+			err = name_output(o, path, is_stem, stem);
+		if (err)
+			goto fail;
+	}
+	err = check_pairs(ret_outputs, fault);
+	if (err)
+		goto fail;
+	ret_outputs->options = (struct export_options){.collapsed_style = options->collapsed_style, .sources = true};
+	ret_outputs->options.color = terminal_color(STDOUT_FILENO) && outputs_use_stdout(ret_outputs);
+	return 0;
+fail:
+	outputs_release(ret_outputs);
+	return err == -ENOMEM ? fault_set(fault, err, "", "out of memory") : err;
+}
+
+void outputs_release(struct outputs *outputs)
+{
+	for (size_t i = 0; i < outputs->count; i++) {
+		free(outputs->items[i].path);
+		free(outputs->items[i].stem);
+	}
+	free(outputs->items);
+	free(outputs->writer);
+	outputs->items = NULL;
+	outputs->writer = NULL;
+	outputs->count = 0;
+}
+
+bool outputs_use_stdout(const struct outputs *outputs)
+{
+	for (size_t i = 0; i < outputs->count; i++)
+		if (!outputs->items[i].path)
+			return true;
+	return false;
+}
+
+int outputs_check(struct outputs *outputs)
+{
+	for (size_t i = 0; i < outputs->count; i++) {
+		const char *path = outputs->items[i].path;
+		struct fault fault = {0};
+		int flags, err = 0;
+
+		if (path) {
+			err = writer_open(outputs->writer, path, &fault);
+			if (!err)
+				writer_abort(outputs->writer);
+		} else {
+			flags = fcntl(STDOUT_FILENO, F_GETFL);
+			if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY)
+				err = fault_set(&fault, -EBADF, "", "it is closed");
+		}
+		if (err) {
+			error_fault(&fault, "cannot write %s", path ? path : "standard output");
+			return err;
+		}
+	}
+	return 0;
+}
+
+/* Says which file is being made, for outputs_give_up(). */
+static void note_tmp_path(struct outputs *outputs)
+{
+	char *name = outputs->writer->tmp_path ? strdup(outputs->writer->tmp_path) : NULL;
+
+	pthread_mutex_lock(&outputs->lock);
+	free(outputs->tmp_path);
+	outputs->tmp_path = name;
+	pthread_mutex_unlock(&outputs->lock);
+}
+
+void outputs_give_up(struct outputs *outputs)
+{
+	/* Kept locked: the writing thread stops before its next file. */
+	pthread_mutex_lock(&outputs->lock);
+	if (outputs->tmp_path)
+		unlink(outputs->tmp_path);
+}
+
+/* Prints the name of a file that is whole. Where a profile itself goes to standard output the name must not be in it. */
+static int announce(const struct outputs *outputs, const char *path)
+{
+	struct buf line = {0};
+	int err;
+
+	if (outputs_use_stdout(outputs)) {
+		terminal_line(path);
+		return 0;
+	}
+	buf_printf(&line, "%s\n", path);
+	err = line.err ? line.err : terminal_print(buf_text(&line));
+	if (err) {
+		struct fault fault;
+
+		fault_set(&fault, err, "", "%s", strerror(-err));
+		error_fault(&fault, "wrote %s, but cannot print its name on standard output", path);
+	}
+	buf_release(&line);
+	return err;
+}
+
+static int write_to(struct outputs *outputs, const struct output *o, const char *path, const struct profile *profile)
+{
+	struct writer *w = outputs->writer;
+	struct fault fault = {0};
+	int err = 0;
+
+	if (path)
+		err = writer_open(w, path, &fault);
+	else
+		writer_open_fd(w, STDOUT_FILENO);
+	if (!err) {
+		note_tmp_path(outputs);
+		/* The exporter's error sticks in the writer, except one of its own, such as no memory. */
+		err = o->format->write(profile, &outputs->options, w);
+		if (err && !w->err) {
+			fault_set(&fault, err, "", "%s", strerror(-err));
+			writer_abort(w);
+		} else {
+			err = writer_close(w, &fault);
+		}
+		note_tmp_path(outputs);
+	}
+	if (err)
+		error_fault(&fault, "cannot write %s", path ? path : "standard output");
+	else if (path)
+		err = announce(outputs, path);
+	return err;
+}
+
+int outputs_write(struct outputs *outputs, const struct profile *profile)
+{
+	int first = 0;
+
+	for (size_t i = 0; i < outputs->count; i++) {
+		const struct output *o = &outputs->items[i];
+		char *snapshot = NULL;
+		int err;
+
+		if (profile->sequence == 0) {
+			err = write_to(outputs, o, o->path, profile);
+		} else if (asprintf(&snapshot, "%s.%04" PRIu64 "%s", o->stem, profile->sequence, o->suffix) < 0) {
+			snapshot = NULL;
+			err = -ENOMEM;
+			error_note("cannot write snapshot %" PRIu64 ": out of memory", profile->sequence);
+		} else {
+			err = write_to(outputs, o, snapshot, profile);
+		}
+		free(snapshot);
+		first = first ? first : err;
+	}
+	return first;
+}

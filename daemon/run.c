@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sampled run -- COMMAND...: the command is forked at once, waits until everything of ours that can fail has not, then
+ * becomes the program. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "daemon/commands.h"
+#include "daemon/error.h"
+#include "daemon/session.h"
+
+struct command {
+	pid_t pid;
+	int go_fd;   /* a byte lets it begin; closed without one, it leaves */
+	int fate_fd; /* its errno when exec failed; closed by a successful exec */
+};
+
+/* The child, from here on. */
+_Noreturn static void become(char **argv, const sigset_t *mask, int go_fd, int fate_fd)
+{
+	char byte;
+	int err;
+
+	if (read(go_fd, &byte, 1) != 1)
+		_exit(EXIT_BEFORE_EXEC);
+	sigprocmask(SIG_SETMASK, mask, NULL);
+	execvp(argv[0], argv);
+	err = errno;
+	(void)!write(fate_fd, &err, sizeof(err));
+	_exit(EXIT_BEFORE_EXEC);
+}
+
+static int fork_command(struct command *ret_command, char **argv, const sigset_t *mask)
+{
+	int go[2], fate[2], err;
+	pid_t pid;
+
+	if (pipe2(go, O_CLOEXEC) != 0)
+		return -errno;
+	if (pipe2(fate, O_CLOEXEC) != 0) {
+		err = -errno;
+		goto fail_go;
+	}
+	pid = fork();
+	if (pid < 0) {
+		err = -errno;
+		goto fail_fate;
+	}
+	if (pid == 0) {
+		close(go[1]);
+		close(fate[0]);
+		become(argv, mask, go[0], fate[1]);
+	}
+	close(go[0]);
+	close(fate[1]);
+	*ret_command = (struct command){.pid = pid, .go_fd = go[1], .fate_fd = fate[0]};
+	return 0;
+fail_fate:
+	close(fate[0]);
+	close(fate[1]);
+fail_go:
+	close(go[0]);
+	close(go[1]);
+	return err;
+}
+
+/* Lets the command begin. 0, or the -errno of its exec. */
+static int release_command(struct command *command)
+{
+	int err = 0;
+	ssize_t got;
+
+	if (write(command->go_fd, "", 1) != 1)
+		err = -errno;
+	close(command->go_fd);
+	do
+		got = read(command->fate_fd, &err, sizeof(err));
+	while (got < 0 && errno == EINTR);
+	close(command->fate_fd);
+	return got == (ssize_t)sizeof(err) ? -err : err;
+}
+
+/* The command leaves without having begun. */
+static void cancel_command(struct command *command)
+{
+	close(command->go_fd);
+	close(command->fate_fd);
+	waitpid(command->pid, NULL, 0);
+}
+
+static int command_exit(const struct session *session, enum exit_status ours)
+{
+	int status = session->command_status;
+	int theirs = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+
+	/* A profile that could not be written must not look like success. */
+	return theirs == 0 && ours == EXIT_FAILED ? EXIT_FAILED : theirs;
+}
+
+static int profile_command(struct session *session, struct command *command, const char *name)
+{
+	enum exit_status ours;
+	int err = release_command(command);
+
+	if (err) {
+		error_note("cannot run %s: %s", name, strerror(-err));
+		waitpid(command->pid, NULL, 0);
+		return EXIT_BEFORE_EXEC;
+	}
+	session->command = command->pid;
+	/* Where it has ended already, its SIGCHLD is waiting. */
+	targets_add(&session->targets, command->pid, MEMBER_COMMAND);
+	ours = session_run(session);
+	return command_exit(session, ours);
+}
+
+static int run(const struct options *options)
+{
+	struct command command = {.pid = -1, .go_fd = -1, .fate_fd = -1};
+	struct outputs outputs;
+	struct session session;
+	struct fault fault;
+	sigset_t before;
+	int status, err;
+
+	if (options->operand_count == 0) {
+		fault_set(&fault, -EINVAL, "sampled run [options] -- COMMAND...", "run: no command");
+		return error_usage(&fault);
+	}
+	session_block_signals(&before);
+	err = fork_command(&command, options->operands, &before);
+	if (err) {
+		error_note("cannot run %s: %s", options->operands[0], strerror(-err));
+		return EXIT_BEFORE_EXEC;
+	}
+	err = outputs_plan(&outputs, options, command.pid, time(NULL), &fault);
+	if (err) {
+		cancel_command(&command);
+		error_usage(&fault);
+		return err == -EINVAL ? EXIT_USAGE : EXIT_BEFORE_EXEC;
+	}
+	if (outputs_check(&outputs)) {
+		cancel_command(&command);
+		outputs_release(&outputs);
+		return EXIT_BEFORE_EXEC;
+	}
+	if (session_open(&session, options, &outputs)) {
+		cancel_command(&command);
+		return EXIT_BEFORE_EXEC;
+	}
+	status = profile_command(&session, &command, options->operands[0]);
+	session_release(&session);
+	return status;
+}
+
+int run_main(int argc, char **argv)
+{
+	return command_with_options(argc, argv, true, run);
+}

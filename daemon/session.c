@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/session.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "daemon/error.h"
+#include "daemon/summary.h"
+#include "daemon/terminal.h"
+
+#define RING_BYTES (UINT64_C(2) << 20)
+/* Ticks that come every 100 µs or faster fill the small ring in less time than the aggregator may be kept off the CPU. */
+#define RING_FAST_BYTES (UINT64_C(16) << 20)
+#define RING_FAST_INTERVAL_NS (100 * NS_PER_US)
+#define TREES_MAX_BYTES (UINT64_C(1) << 30)
+#define PROGRESS_NS (250 * NS_PER_MS)
+
+static void fill_signals(sigset_t *set)
+{
+	struct sigaction hangup;
+
+	sigemptyset(set);
+	sigaddset(set, SIGINT);
+	sigaddset(set, SIGTERM);
+	sigaddset(set, SIGUSR1);
+	sigaddset(set, SIGCHLD);
+	/* nohup's wish stands. Otherwise a terminal that goes away must not take the profile with it. */
+	if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
+		sigaddset(set, SIGHUP);
+}
+
+void session_block_signals(sigset_t *ret_before)
+{
+	sigset_t set;
+
+	fill_signals(&set);
+	sigprocmask(SIG_BLOCK, &set, ret_before);
+	/* Blocked by main(), not by whoever started us. */
+	sigdelset(ret_before, SIGPIPE);
+}
+
+static int make_pipeline(struct session *s)
+{
+	const struct options *o = s->options;
+	struct sampler_options sampling = {
+		.interval_ns = o->interval_ns, .jitter = o->jitter, .gc = o->gc, .realtime = o->realtime};
+	struct aggregator_options aggregation = {
+		.mode = o->mode,
+		.idle = o->idle,
+		.omit = o->has_omit ? &o->omit : NULL,
+		.stop = o->has_stop ? &o->stop : NULL,
+		.threads = o->thread_count ? o->threads : NULL,
+		.thread_filter_count = o->thread_count,
+		.interval_ns = o->interval_ns,
+		.memory_max_bytes = TREES_MAX_BYTES,
+	};
+	int err = ring_new(&s->ring, o->interval_ns <= RING_FAST_INTERVAL_NS ? RING_FAST_BYTES : RING_BYTES);
+
+	if (!err)
+		err = sampler_new(&s->sampler, &sampling, s->ring);
+	if (!err)
+		err = aggregator_new(&s->aggregator, &aggregation);
+	return err;
+}
+
+int session_open(struct session *ret_session, const struct options *options, struct outputs *outputs)
+{
+	struct session *s = ret_session;
+	sigset_t signals;
+	int err;
+
+	*s = (struct session){.options = options, .outputs = *outputs, .signal_fd = -1, .timer_fd = -1};
+	fill_signals(&signals);
+	err = make_pipeline(s);
+	if (!err)
+		s->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (!err && s->signal_fd >= 0)
+		s->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (!err && s->timer_fd < 0)
+		err = -errno;
+	if (err) {
+		error_note("cannot start: %s", strerror(-err));
+		session_release(s);
+		return err;
+	}
+	targets_init(&s->targets, s->sampler, options->subprocesses, options->verbose);
+	return 0;
+}
+
+void session_release(struct session *session)
+{
+	publisher_free(session->publisher);
+	targets_release(&session->targets);
+	aggregator_free(session->aggregator);
+	sampler_free(session->sampler);
+	ring_free(session->ring);
+	outputs_release(&session->outputs);
+	if (session->signal_fd >= 0)
+		close(session->signal_fd);
+	if (session->timer_fd >= 0)
+		close(session->timer_fd);
+}
+
+/* The threads start with the first target, so that where none can be attached nothing is written. */
+static int start(struct session *s)
+{
+	struct itimerspec end = {.it_value = clock_to_timespec(s->options->duration_ns)};
+	struct fault fault = {0};
+	int err = publisher_new(&s->publisher, s->sampler, s->aggregator, &s->outputs);
+
+	if (err) {
+		error_note("cannot start: %s", strerror(-err));
+		return err;
+	}
+	err = aggregator_start(s->aggregator, s->ring, publisher_snapshot, s->publisher);
+	if (!err)
+		err = sampler_start(s->sampler, &fault);
+	if (err) {
+		/* No thread of ours may go on behind a main thread that leaves. */
+		error_note("cannot start: %s", fault.why[0] ? fault.why : strerror(-err));
+		exit(EXIT_FAILED);
+	}
+	s->start_ns = clock_now_ns();
+	if (s->options->duration_ns)
+		timerfd_settime(s->timer_fd, 0, &end, NULL);
+	if (s->options->realtime && !sampler_is_realtime(s->sampler))
+		error_note("--realtime: not permitted, going on without it (CAP_SYS_NICE or a limit on real-time priority is needed)");
+	return 0;
+}
+
+static void stop(struct session *s)
+{
+	if (s->stopping)
+		return;
+	s->stopping = true;
+	if (!s->publisher)
+		return;
+	if (s->again)
+		sampler_ask_mark(s->sampler, ++s->snapshots);
+	publisher_finish(s->publisher);
+}
+
+/* Standard signals of one kind that are pending count once: so those that come while a snapshot is being written make one more. */
+static void snapshot(struct session *s)
+{
+	if (!s->publisher || s->stopping)
+		return;
+	if (publisher_snapshots(s->publisher) < s->snapshots)
+		s->again = true;
+	else
+		sampler_ask_mark(s->sampler, ++s->snapshots);
+}
+
+static void give_up(struct session *s)
+{
+	error_note("interrupted a second time: gave up writing");
+	outputs_give_up(&s->outputs);
+	_exit(EXIT_GIVEN_UP);
+}
+
+/* While a command runs, Ctrl-C is its business: it has got the signal from the terminal, as we have. Others are passed on. */
+static bool is_for_command(struct session *s, uint32_t signal)
+{
+	if (!s->command || s->command_ended)
+		return false;
+	if (signal == SIGINT)
+		s->interrupts = 1;
+	else
+		kill(s->command, (int)signal);
+	return true;
+}
+
+static void reap_command(struct session *s)
+{
+	int status;
+
+	/* Stopped and continued children are not asked for: only an end is reported. */
+	if (s->command && !s->command_ended && waitpid(s->command, &status, WNOHANG) == s->command) {
+		s->command_ended = true;
+		s->command_status = status;
+		stop(s);
+	}
+}
+
+static void take_signals(struct session *s)
+{
+	struct signalfd_siginfo info;
+
+	while (read(s->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		if (info.ssi_signo == SIGUSR1) {
+			snapshot(s);
+		} else if (info.ssi_signo == SIGCHLD) {
+			reap_command(s);
+		} else if (!is_for_command(s, info.ssi_signo)) {
+			if (info.ssi_signo == SIGINT && ++s->interrupts > 1 && s->stopping)
+				give_up(s);
+			stop(s);
+		}
+	}
+}
+
+static void take_written(struct session *s)
+{
+	eventfd_t count;
+
+	(void)eventfd_read(publisher_event_fd(s->publisher), &count);
+	if (s->again && !s->stopping && publisher_snapshots(s->publisher) >= s->snapshots) {
+		s->again = false;
+		snapshot(s);
+	}
+}
+
+static void show_progress(const struct session *s)
+{
+	char text[160];
+	double seconds = (double)(clock_now_ns() - s->start_ns) / (double)NS_PER_S;
+
+	snprintf(text, sizeof(text), "sampled: %.1f s, %llu samples of %zu process%s%s", seconds,
+	         (unsigned long long)aggregator_samples(s->aggregator), s->targets.sampled, s->targets.sampled == 1 ? "" : "es",
+	         s->stopping ? ", writing" : "; Ctrl-C stops and writes");
+	terminal_progress(text);
+}
+
+static bool is_over(const struct session *s)
+{
+	return (!s->publisher || publisher_ended(s->publisher)) && (!s->command || s->command_ended);
+}
+
+/* Milliseconds until due_ns, rounded up, for poll(). */
+static int timeout_ms(uint64_t due_ns)
+{
+	uint64_t now_ns = clock_now_ns();
+
+	if (due_ns == UINT64_MAX)
+		return -1;
+	return due_ns <= now_ns ? 0 : (int)((due_ns - now_ns + NS_PER_MS - 1) / NS_PER_MS);
+}
+
+/* Looks after the targets; returns when to do so again. */
+static uint64_t tend_targets(struct session *s)
+{
+	uint64_t due_ns;
+
+	if (s->stopping)
+		return UINT64_MAX;
+	due_ns = targets_step(&s->targets);
+	if (s->targets.attached > 0 && !s->publisher && start(s))
+		exit(EXIT_FAILED);
+	if (!s->command && !targets_alive(&s->targets))
+		stop(s);
+	return due_ns;
+}
+
+static void wait_for_events(struct session *s, uint64_t due_ns)
+{
+	struct pollfd events[] = {
+		{.fd = s->signal_fd, .events = POLLIN},
+		{.fd = s->timer_fd, .events = POLLIN},
+		{.fd = sampler_event_fd(s->sampler), .events = POLLIN},
+		{.fd = s->publisher ? publisher_event_fd(s->publisher) : -1, .events = POLLIN},
+	};
+	eventfd_t count;
+	uint64_t expirations;
+
+	if (poll(events, sizeof(events) / sizeof(events[0]), timeout_ms(due_ns)) <= 0)
+		return;
+	if (events[2].revents) {
+		(void)eventfd_read(events[2].fd, &count);
+		targets_collect(&s->targets);
+	}
+	if (events[3].revents)
+		take_written(s);
+	if (events[0].revents)
+		take_signals(s);
+	if (events[1].revents && read(s->timer_fd, &expirations, sizeof(expirations)) > 0)
+		stop(s);
+}
+
+static enum exit_status close_up(struct session *s)
+{
+	const struct profile *profile;
+	int err;
+
+	terminal_progress("");
+	if (!s->publisher) {
+		if (s->command)
+			error_note("nothing was written: no Python was seen in the command before it ended");
+		else if (s->targets.worst == EXIT_DONE)
+			error_note("nothing was written: stopped before a process could be attached");
+		return s->command ? s->targets.worst : error_worse(s->targets.worst, EXIT_FAILED);
+	}
+	profile = publisher_final(s->publisher, &err);
+	if (profile && !s->options->quiet)
+		summary_print(profile, s->options->stats, s->ring);
+	if (profile && profile_sum(profile, VALUE_SAMPLES) == 0)
+		error_note("no sample was taken: the profile is empty");
+	return error_worse(s->targets.worst, err || !profile ? EXIT_FAILED : EXIT_DONE);
+}
+
+enum exit_status session_run(struct session *session)
+{
+	struct session *s = session;
+	bool live = terminal_is_live() && !s->options->quiet && !s->command;
+
+	do {
+		uint64_t due_ns = tend_targets(s);
+
+		if (s->stopping && is_over(s))
+			break;
+		if (live && s->publisher) {
+			uint64_t progress_ns = clock_now_ns() + PROGRESS_NS;
+
+			show_progress(s);
+			due_ns = progress_ns < due_ns ? progress_ns : due_ns;
+		}
+		wait_for_events(s, due_ns);
+	} while (!s->stopping || !is_over(s));
+	return close_up(s);
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/summary.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "daemon/terminal.h"
+#include "exporters/facts.h"
+#include "exporters/functions.h"
+
+enum { TOP_COUNT = 3 };
+
+static const char *fact_text(const struct facts *facts, const char *key)
+{
+	for (size_t i = 0; i < facts->count; i++)
+		if (strcmp(facts->items[i].key, key) == 0)
+			return facts->items[i].text;
+	return "?";
+}
+
+__attribute__((format(printf, 1, 2))) static void print(const char *format, ...)
+{
+	char *line;
+	va_list args;
+
+	va_start(args, format);
+	if (vasprintf(&line, format, args) >= 0) {
+		terminal_line(line);
+		free(line);
+	}
+	va_end(args);
+}
+
+static void print_head(const struct profile *profile, const struct facts *facts)
+{
+	char version[16];
+
+	print("sampled: %s samples of %u thread%s in %s", fact_text(facts, "in_profile"), profile->thread_count,
+	      profile->thread_count == 1 ? "" : "s", fact_text(facts, "duration_ns"));
+	for (uint32_t i = 0; i < profile->process_count && i < TOP_COUNT; i++) {
+		facts_version_text(version, sizeof(version), profile->processes[i].version);
+		print("  process      %d, Python %s: %.100s", profile->processes[i].pid, version,
+		      profile->processes[i].name ? profile->processes[i].name : "?");
+	}
+	if (profile->process_count > TOP_COUNT)
+		print("  process      and %u more", profile->process_count - TOP_COUNT);
+}
+
+static void print_losses(const struct facts *facts)
+{
+	print("  rate         asked %s, reached %s; ticks late %s, missed %s", fact_text(facts, "asked_hz"),
+	      fact_text(facts, "reached_hz"), fact_text(facts, "ticks_late"), fact_text(facts, "ticks_missed"));
+	print("  tried        %s: taken %s; lost: torn %s, unreadable %s, invalid %s, ended %s, dropped %s",
+	      fact_text(facts, "attempts"), fact_text(facts, "samples"), fact_text(facts, "lost_torn"),
+	      fact_text(facts, "lost_unreadable"), fact_text(facts, "lost_invalid"), fact_text(facts, "lost_gone"),
+	      fact_text(facts, "lost_dropped"));
+	print("  left out     by options %s, by --omit %s, for want of memory %s; truncated stacks %s",
+	      fact_text(facts, "filtered"), fact_text(facts, "omitted"), fact_text(facts, "out_of_memory"),
+	      fact_text(facts, "truncated"));
+	print("  not sampled  %s of thread time", fact_text(facts, "unsampled_ns"));
+}
+
+static void print_times(const struct profile *profile)
+{
+	static const struct {
+		enum value_index value;
+		const char *label;
+	} shares[] = {
+		{VALUE_ON_CPU, "on CPU"},       {VALUE_GIL, "GIL held"}, {VALUE_GIL_WAIT, "GIL awaited"},
+		{VALUE_IDLE, "idle"}, {VALUE_UNKNOWN, "unknown"},
+	};
+	uint64_t wall_ns = profile_sum(profile, VALUE_WALL);
+	struct buf line = {0};
+
+	for (size_t i = 0; i < sizeof(shares) / sizeof(shares[0]); i++)
+		buf_printf(&line, "%s%s %.1f %%", i ? ", " : "", shares[i].label,
+		           facts_percent(profile_sum(profile, shares[i].value), wall_ns));
+	print("  thread time  %s", buf_text(&line));
+	buf_release(&line);
+}
+
+static void print_top(const struct profile *profile)
+{
+	uint64_t wall_ns = profile_sum(profile, VALUE_WALL);
+	struct function *functions;
+	uint32_t count;
+
+	if (functions_make(&functions, &count, profile, VALUE_WALL))
+		return;
+	for (uint32_t i = 0; i < count && i < TOP_COUNT; i++) {
+		const struct symbol *symbol = &profile->symbols[functions[i].symbol];
+
+		print("  self %5.1f %%  %.80s (%s:%u)", facts_percent(functions[i].self[VALUE_WALL], wall_ns), symbol->name, symbol->file,
+		      symbol->first_line);
+	}
+	free(functions);
+}
+
+static void print_stats(const struct facts *facts, const struct ring *ring)
+{
+	const struct rec_facts *sum = &facts->sum;
+	double attempts = sum->attempts ? (double)sum->attempts : 1, reads = sum->reads ? (double)sum->reads : 1;
+
+	print("  reading      %.2f \u00b5s a sample, %.2f \u00b5s a read, %.2f pieces and %.0f bytes a read",
+	      (double)sum->read_ns / attempts / 1e3, (double)sum->read_ns / reads / 1e3, (double)sum->read_segments / reads,
+	      (double)sum->read_bytes / reads);
+	print("  repeated     torn %s, to confirm a new edge %s", fact_text(facts, "retries"), fact_text(facts, "confirms"));
+	print("  ring         at most %.1f of %.1f KiB used; %llu runs for %llu samples, %llu symbols",
+	      (double)ring_peak_bytes(ring) / 1024, (double)ring_room_bytes(ring) / 1024, (unsigned long long)sum->runs,
+	      (unsigned long long)sum->samples, (unsigned long long)sum->symbols);
+}
+
+void summary_print(const struct profile *profile, bool stats, const struct ring *ring)
+{
+	struct facts facts;
+
+	facts_make(&facts, profile);
+	print_head(profile, &facts);
+	print_losses(&facts);
+	print_times(profile);
+	print_top(profile);
+	if (stats)
+		print_stats(&facts, ring);
+}

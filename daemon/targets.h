@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The processes of a session: those named, the command that was run, and, where asked for, their children. Each is opened when
+ * it has become a Python, handed to the sampler, and looked for again after an exec. Main thread only. */
+#ifndef SAMPLED_DAEMON_TARGETS_H
+#define SAMPLED_DAEMON_TARGETS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "daemon/error.h"
+#include "sampler/sampler.h"
+
+enum member_origin {
+	MEMBER_NAMED,   /* a failure to attach is an error */
+	MEMBER_COMMAND, /* tried for as long as it lives */
+	MEMBER_CHILD,   /* passed over silently while it is no Python */
+};
+
+struct member {
+	pid_t pid;
+	uint64_t start_time; /* clock ticks since boot: with pid, its identity */
+	enum member_origin origin;
+	bool sampled;    /* the sampler has it */
+	bool reported;   /* the user was told why it is not sampled */
+	bool gone;
+	uint64_t pause_ns;    /* between the last try and the next */
+	uint64_t next_try_ns; /* CLOCK_MONOTONIC, as all */
+	uint64_t patience_ns; /* a point in time: until then, "not yet" is no failure */
+};
+
+struct targets {
+	struct sampler *sampler; /* not owned */
+	bool follow_children, verbose;
+	struct member *members; /* owned */
+	size_t count, room;
+	size_t sampled;        /* members that the sampler has */
+	uint64_t attached;     /* how often one was handed to the sampler */
+	uint64_t next_scan_ns; /* for children */
+	bool full_reported;
+	enum exit_status worst; /* of the failures to attach that count */
+};
+
+void targets_init(struct targets *targets, struct sampler *sampler, bool follow_children, bool verbose);
+void targets_release(struct targets *targets);
+
+/* Adds a process, once, however often it is named. 0, or -ESRCH or another -errno after it was reported. */
+int targets_add(struct targets *targets, pid_t pid, enum member_origin origin);
+/* Tries what is due and looks for children. Returns when it wants to be called again, UINT64_MAX: not by itself. */
+uint64_t targets_step(struct targets *targets);
+/* Deals with those that came back from the sampler. */
+void targets_collect(struct targets *targets);
+/* Something is sampled, or about to be. */
+bool targets_alive(const struct targets *targets);
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The terminal: whole lines on standard error, one progress line that others overwrite, and whether colour is wanted.
+ * Every function may be called from any thread: a line is one write(2) and never breaks into another. */
+#ifndef SAMPLED_DAEMON_TERMINAL_H
+#define SAMPLED_DAEMON_TERMINAL_H
+
+#include <stdbool.h>
+
+/* Prints text and a newline on standard error. Control characters in it, which may come from a hostile process' name,
+ * become '?'. */
+void terminal_line(const char *text);
+/* Shows text as the progress line, in place of the previous one; "" takes it away. Only for a terminal. */
+void terminal_progress(const char *text);
+/* Standard error is a terminal. */
+bool terminal_is_live(void);
+/* Colour is wanted on this descriptor: a terminal, not a dumb one, and NO_COLOR is not set (https://no-color.org). */
+bool terminal_color(int fd);
+
+/* Remembers which of standard input, output and error were closed at the start and puts something harmless there, so that
+ * no file of ours gets their numbers: writing to a closed standard output then still fails. 0 or -errno. */
+int terminal_guard_descriptors(void);
+
+/* Prints text on standard output at once. 0 or -errno: nobody reads it, it is closed, the disk is full. */
+int terminal_print(const char *text);
+
+#endif
