@@ -18,7 +18,7 @@ void ring_free(struct ring *ring);
 
 /* Producer: room for a record of `bytes` (rounded up to 8), its head already filled with length and type; NULL: full. */
 void *ring_reserve(struct ring *ring, uint32_t bytes, uint32_t type);
-/* Producer: gives the reserved record to the consumer. */
+/* Producer: gives the reserved record to the consumer; does not wake it. */
 void ring_commit(struct ring *ring);
 /* Producer: forgets the reserved record. */
 void ring_cancel(struct ring *ring);
@@ -31,7 +31,8 @@ void ring_wake(struct ring *ring);
 const struct rec_head *ring_peek(struct ring *ring);
 /* Consumer: gives the peeked record's room back. */
 void ring_release(struct ring *ring);
-/* Consumer: sleeps until there is a record, the ring is closed, or timeout_ns have passed. */
+/* Consumer: sleeps until there is a record and ring_wake() was called, the ring is closed, or timeout_ns have passed; at times it
+ * returns earlier. */
 void ring_wait(struct ring *ring, uint64_t timeout_ns);
 /* Consumer: the ring is closed and empty. */
 int ring_at_end(struct ring *ring);
