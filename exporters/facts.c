@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "exporters/facts.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+
+double facts_percent(uint64_t part, uint64_t whole)
+{
+	return whole > 0 ? 100.0 * (double)part / (double)whole : 0.0;
+}
+
+void facts_count_text(char *to, size_t room, uint64_t count)
+{
+	char digits[24];
+	size_t length = (size_t)snprintf(digits, sizeof(digits), "%" PRIu64, count), out = 0;
+
+	for (size_t i = 0; i < length && out + 2 < room; i++) {
+		if (i > 0 && (length - i) % 3 == 0)
+			to[out++] = ',';
+		to[out++] = digits[i];
+	}
+	to[out] = '\0';
+}
+
+void facts_time_text(char *to, size_t room, uint64_t ns)
+{
+	double s = (double)ns / (double)NS_PER_S;
+	uint64_t whole_s = ns / NS_PER_S;
+
+	if (whole_s >= 3600)
+		snprintf(to, room, "%" PRIu64 " h %02" PRIu64 " m", whole_s / 3600, whole_s / 60 % 60);
+	else if (whole_s >= 100)
+		snprintf(to, room, "%" PRIu64 " m %02" PRIu64 " s", whole_s / 60, whole_s % 60);
+	else if (ns >= NS_PER_S)
+		snprintf(to, room, "%.2f s", s);
+	else if (ns >= NS_PER_MS)
+		snprintf(to, room, "%.2f ms", s * 1e3);
+	else if (ns > 0)
+		snprintf(to, room, "%.1f \u00b5s", s * 1e6);
+	else
+		snprintf(to, room, "0 s");
+}
+
+void facts_rate_text(char *to, size_t room, double hz)
+{
+	if (hz >= 10000)
+		snprintf(to, room, "%.4g kHz", hz / 1e3);
+	else
+		snprintf(to, room, "%.5g Hz", hz);
+}
+
+void facts_version_text(char *to, size_t room, uint32_t version)
+{
+	if (version == 0)
+		snprintf(to, room, "?");
+	else
+		snprintf(to, room, "%u.%u.%u", version >> 16, version >> 8 & 0xff, version & 0xff);
+}
+
+static struct fact *add(struct facts *f, const char *key, const char *label, double number, enum fact_weight weight)
+{
+	struct fact *fact = &f->items[f->count < sizeof(f->items) / sizeof(f->items[0]) - 1 ? f->count++ : f->count];
+
+	*fact = (struct fact){.key = key, .label = label, .number = number, .weight = weight};
+	return fact;
+}
+
+static void add_count(struct facts *f, const char *key, const char *label, uint64_t count, enum fact_weight weight)
+{
+	struct fact *fact = add(f, key, label, (double)count, weight);
+
+	facts_count_text(fact->text, sizeof(fact->text), count);
+}
+
+/* A count that should be 0, with its share of a whole. */
+static void add_loss(struct facts *f, const char *key, const char *label, uint64_t count, uint64_t whole)
+{
+	struct fact *fact = add(f, key, label, (double)count, count ? FACT_LOSS : FACT_GOOD);
+	char number[32];
+
+	facts_count_text(number, sizeof(number), count);
+	if (count)
+		snprintf(fact->text, sizeof(fact->text), "%s (%.2g %%)", number, facts_percent(count, whole));
+	else
+		snprintf(fact->text, sizeof(fact->text), "0");
+}
+
+/* Ticks are counted a process, and processes come and go: the rate is that of all of them over the sum of their spans. */
+static double reached_hz(const struct profile *profile)
+{
+	double ticks = 0, span_ns = 0;
+
+	for (uint32_t i = 0; i < profile->process_count; i++) {
+		const struct rec_facts *facts = &profile->processes[i].facts;
+
+		if (facts->ticks < 2 || facts->t_last_ns <= facts->t_start_ns)
+			continue;
+		ticks += (double)(facts->ticks - 1);
+		span_ns += (double)(facts->t_last_ns - facts->t_start_ns);
+	}
+	return span_ns > 0 ? ticks * (double)NS_PER_S / span_ns : 0;
+}
+
+static void add_rates(struct facts *f)
+{
+	struct fact *fact = add(f, "duration_ns", "duration", (double)f->duration_ns, FACT_PLAIN);
+
+	facts_time_text(fact->text, sizeof(fact->text), f->duration_ns);
+	fact = add(f, "asked_hz", "rate asked", f->asked_hz, FACT_PLAIN);
+	if (f->asked_hz > 0)
+		facts_rate_text(fact->text, sizeof(fact->text), f->asked_hz);
+	else
+		snprintf(fact->text, sizeof(fact->text), "unthrottled");
+	fact = add(f, "reached_hz", "rate reached", f->reached_hz, FACT_PLAIN);
+	facts_rate_text(fact->text, sizeof(fact->text), f->reached_hz);
+}
+
+static void add_losses(struct facts *f)
+{
+	static const struct {
+		const char *key, *label;
+	} causes[LOSS_CAUSES] = {
+		[LOSS_TORN] = {"lost_torn", "lost: torn"},
+		[LOSS_UNREADABLE] = {"lost_unreadable", "lost: memory not readable"},
+		[LOSS_INVALID] = {"lost_invalid", "lost: data not valid"},
+		[LOSS_GONE] = {"lost_gone", "lost: thread or process ended"},
+		[LOSS_DROPPED] = {"lost_dropped", "lost: dropped, ring full"},
+	};
+
+	for (size_t i = 0; i < LOSS_CAUSES; i++)
+		add_loss(f, causes[i].key, causes[i].label, f->sum.lost[i], f->sum.attempts);
+}
+
+void facts_make(struct facts *ret_facts, const struct profile *profile)
+{
+	struct facts *f = ret_facts;
+	uint64_t wall_ns = profile_sum(profile, VALUE_WALL);
+	struct fact *fact;
+
+	*f = (struct facts){.in_profile = profile_sum(profile, VALUE_SAMPLES)};
+	profile_facts(profile, &f->sum);
+	for (size_t i = 0; i < LOSS_CAUSES; i++)
+		f->lost += f->sum.lost[i];
+	f->duration_ns = profile->t_end_ns > profile->t_start_ns ? profile->t_end_ns - profile->t_start_ns : 0;
+	f->asked_hz = profile->interval_ns ? (double)NS_PER_S / (double)profile->interval_ns : 0;
+	f->reached_hz = reached_hz(profile);
+
+	add_rates(f);
+	add_count(f, "ticks", "ticks", f->sum.ticks, FACT_PLAIN);
+	add_loss(f, "ticks_late", "ticks late", f->sum.ticks_late, f->sum.ticks);
+	add_loss(f, "ticks_missed", "ticks missed", f->sum.ticks_missed, f->sum.ticks + f->sum.ticks_missed);
+	add_count(f, "attempts", "samples tried", f->sum.attempts, FACT_PLAIN);
+	add_count(f, "samples", "samples taken", f->sum.samples, FACT_PLAIN);
+	add_losses(f);
+	add_count(f, "retries", "reads repeated (torn)", f->sum.retries, FACT_PLAIN);
+	add_count(f, "confirms", "reads repeated (new edge)", f->sum.confirms, FACT_PLAIN);
+	add_loss(f, "truncated", "stacks truncated", f->sum.truncated, f->sum.samples);
+	fact = add(f, "unsampled_ns", "thread time not sampled", (double)f->sum.unsampled_ns,
+	           f->sum.unsampled_ns ? FACT_LOSS : FACT_GOOD);
+	facts_time_text(fact->text, sizeof(fact->text), f->sum.unsampled_ns);
+	if (f->sum.unsampled_ns)
+		snprintf(fact->text + strlen(fact->text), sizeof(fact->text) - strlen(fact->text), " (%.2g %%)",
+		         facts_percent(f->sum.unsampled_ns, wall_ns + f->sum.unsampled_ns));
+	add_count(f, "filtered", "left out by options", profile->filtered, FACT_PLAIN);
+	add_count(f, "omitted", "left out by --omit", profile->omitted, FACT_PLAIN);
+	add_loss(f, "out_of_memory", "left out, tree full", profile->out_of_memory, f->sum.samples);
+	add_count(f, "in_profile", "samples in this profile", f->in_profile, FACT_PLAIN);
+}
