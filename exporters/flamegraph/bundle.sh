@@ -1,0 +1,21 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Joins page.html, style.css and the scripts of this folder into one page, on standard output. The page's Content-Security-Policy
+# allows exactly this script and this style, by their SHA-256. Needs only what every build machine has: awk, sed, coreutils.
+set -eu
+cd "$(dirname "$0")"
+scripts="data.js tree.js colors.js paint.js panels.js main.js"
+
+# Of what stands between the tags: a line end, then the files.
+digest()
+{
+	bytes=$({ echo; cat "$@"; } | sha256sum | cut -c1-64 | sed 's/../\\x&/g')
+	env printf "$bytes" | base64
+}
+
+# shellcheck disable=SC2086 # a list of names without blanks
+awk -v script="$(digest $scripts)" -v style="$(digest style.css)" -v scripts="$scripts" '
+function insert(file,   line) { while ((getline line < file) > 0) print line }
+$0 == "@STYLE@" { insert("style.css"); next }
+$0 == "@SCRIPT@" { count = split(scripts, names, " "); for (i = 1; i <= count; i++) insert(names[i]); next }
+{ sub(/@SCRIPT_HASH@/, "sha256-" script); sub(/@STYLE_HASH@/, "sha256-" style); print }' page.html

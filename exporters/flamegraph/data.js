@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// The profile's data, decoded: exporters/flamegraph.c tells the layout. Everything in it is untrusted text.
+"use strict";
+const SAMPLES = 0, WALL = 1, ON_CPU = 2, GIL = 3, GIL_WAIT = 4, IDLE = 5, UNKNOWN = 6, GC = 7, EXCEPTION = 8, GIVEN = 9;
+// Worked out here, sample by sample: runnable without holding the GIL.
+const CPU_ALONE = 9, VALUES = 10;
+const loadStart = performance.now();
+const data = JSON.parse(document.getElementById("data").textContent);
+
+// Of symbol s: its name, its file, and so on.
+const SYMBOL_FIELDS = 5;
+const nameOf = (s) => data.strings[data.symbols[s * SYMBOL_FIELDS]];
+const fileOf = (s) => data.strings[data.symbols[s * SYMBOL_FIELDS + 1]];
+const firstLineOf = (s) => data.symbols[s * SYMBOL_FIELDS + 2];
+const processOf = (s) => data.symbols[s * SYMBOL_FIELDS + 4];
+const symbolCount = data.symbols.length / SYMBOL_FIELDS;
+// Of frame f: its symbol and its line; frame 0 is none.
+const symbolOf = (f) => data.frames[2 * f];
+const lineOf = (f) => data.frames[2 * f + 1];
+const baseName = (path) => path.slice(path.lastIndexOf("/") + 1);
+
+// A thread's nodes in pre-order: a parent comes before its children.
+function decodeThread(count, text) {
+	const bytes = atob(text);
+	const parent = new Int32Array(count), frame = new Int32Array(count), self = new Float64Array(count * VALUES);
+	const wall = new Float64Array(count);
+	let at = 0;
+	const number = () => {
+		let byte = bytes.charCodeAt(at++), value = byte & 127;
+		if (byte < 128)
+			return value;
+		for (let scale = 128; byte > 127; scale *= 128) {
+			byte = bytes.charCodeAt(at++);
+			value += (byte & 127) * scale;
+		}
+		return value;
+	};
+	for (let node = 0; node < count; node++) {
+		const head = number();
+		let up = number(), above = node - 1;
+		for (; up > 0; up--)
+			above = parent[above];
+		parent[node] = above;
+		frame[node] = (head - head % 2) / 2;
+		if (head % 2 === 0)
+			continue;
+		const base = node * VALUES;
+		self[base + SAMPLES] = number();
+		self[base + WALL] = number();
+		let codes = number();
+		for (let value = ON_CPU; value < GIVEN; value++, codes >>= 2)
+			self[base + value] = (codes & 3) === 2 ? number() : (codes & 3) === 1 ? self[base + WALL] : 0;
+		self[base + CPU_ALONE] = Math.max(0, self[base + ON_CPU] - self[base + GIL]);
+		wall[node] = self[base + WALL];
+	}
+	for (let node = count - 1; node > 0; node--)
+		wall[parent[node]] += wall[node];
+	return {count, parent, frame, self, wall};
+}
+
+const severalProcesses = data.processes.length > 1;
+const threads = data.threads.map(([process, interpreter, tid, name, isMain, count, text], index) => {
+	const thread = {index, process, interpreter, tid, name, isMain, ...decodeThread(count, text)};
+	thread.samples = 0;
+	for (let node = 0; node < count; node++)
+		thread.samples += thread.self[node * VALUES];
+	thread.label = (severalProcesses ? `${data.processes[process][0]} / ` : "") +
+		(interpreter ? `interpreter ${interpreter} / ` : "") +
+		(name ? `${name} (${tid || "?"})` : `thread ${tid || "?"}`);
+	return thread;
+}).sort((a, b) => b.samples - a.samples || a.index - b.index);
+
+// Source lines by process and file: arrays of {first, lines}.
+const sources = new Map();
+for (const [process, file, first, lines] of data.sources || []) {
+	const key = `${process}:${data.strings[file]}`;
+	if (!sources.has(key))
+		sources.set(key, []);
+	sources.get(key).push({first, lines});
+}
+
+// The lines around `line`, as [number, text], or none.
+function sourceAround(process, file, line) {
+	for (const run of sources.get(`${process}:${file}`) || [])
+		if (line >= run.first && line < run.first + run.lines.length) {
+			const from = Math.max(run.first, line - 2), to = Math.min(run.first + run.lines.length - 1, line + 2);
+			return run.lines.slice(from - run.first, to - run.first + 1).map((text, i) => [from + i, text]);
+		}
+	return [];
+}
