@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/build_profile.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void *grown(void *array, size_t count, size_t bytes)
+{
+	/* Doubles at powers of two, so that 100,000 nodes are made in no time. */
+	if ((count & (count - 1)) == 0)
+		array = realloc(array, (count ? 2 * count : 1) * bytes);
+	if (!array)
+		abort();
+	return array;
+}
+
+static char *copied(const char *text)
+{
+	char *copy = strdup(text);
+
+	if (!copy)
+		abort();
+	return copy;
+}
+
+struct profile *built_new(void)
+{
+	struct profile *profile = calloc(1, sizeof(*profile));
+
+	if (!profile)
+		abort();
+	*profile = (struct profile){
+		.t_start_ns = 1000000000, .t_end_ns = 6000000000, .wall_start_ns = 1700000000000000000, .interval_ns = 1000000, .mode = "wall"};
+	return profile;
+}
+
+void built_free(struct profile *profile)
+{
+	for (uint32_t i = 0; i < profile->symbol_count; i++) {
+		free((char *)profile->symbols[i].name);
+		free((char *)profile->symbols[i].file);
+	}
+	for (uint32_t i = 0; i < profile->thread_count; i++) {
+		free(profile->threads[i].name);
+		free(profile->threads[i].nodes);
+	}
+	for (uint32_t i = 0; i < profile->process_count; i++)
+		free(profile->processes[i].name);
+	free(profile->symbols);
+	free(profile->threads);
+	free(profile->processes);
+	free(profile);
+}
+
+uint32_t built_process(struct profile *profile, int32_t pid, const char *name)
+{
+	profile->processes = grown(profile->processes, profile->process_count, sizeof(*profile->processes));
+	profile->processes[profile->process_count] = (struct process){
+		.pid = pid, .parent_pid = 1, .name = copied(name), .version = 0x030c01,
+		.facts = {.interval_ns = 1000000, .t_start_ns = 1000000000, .t_last_ns = 6000000000, .ticks = 5001}};
+	return profile->process_count++;
+}
+
+uint32_t built_thread(struct profile *profile, uint32_t process, int64_t interpreter, uint64_t tid, const char *name)
+{
+	struct thread_tree *tree;
+
+	profile->threads = grown(profile->threads, profile->thread_count, sizeof(*profile->threads));
+	tree = &profile->threads[profile->thread_count];
+	*tree = (struct thread_tree){.process = process, .interpreter = interpreter, .tid = tid, .node_count = 1,
+		.is_main = (int64_t)tid == profile->processes[process].pid, .name = name ? copied(name) : NULL};
+	tree->nodes = grown(NULL, 0, sizeof(*tree->nodes));
+	tree->nodes[0] = (struct node){0};
+	return profile->thread_count++;
+}
+
+uint32_t built_symbol(struct profile *profile, const char *name, const char *file, uint32_t first_line)
+{
+	profile->symbols = grown(profile->symbols, profile->symbol_count, sizeof(*profile->symbols));
+	profile->symbols[profile->symbol_count] = (struct symbol){
+		.name = copied(name), .file = copied(file), .first_line = first_line, .kind = file[0] ? FRAME_PYTHON : FRAME_SPECIAL};
+	return profile->symbol_count++;
+}
+
+uint32_t built_child(struct profile *profile, uint32_t thread, uint32_t parent, uint32_t symbol, uint32_t line)
+{
+	struct thread_tree *tree = &profile->threads[thread];
+	uint32_t child = tree->nodes[parent].child, depth = 1;
+
+	for (; child; child = tree->nodes[child].sibling)
+		if (tree->nodes[child].symbol == symbol && tree->nodes[child].line == line)
+			return child;
+	tree->nodes = grown(tree->nodes, tree->node_count, sizeof(*tree->nodes));
+	child = tree->node_count++;
+	tree->nodes[child] = (struct node){.parent = parent, .sibling = tree->nodes[parent].child, .symbol = symbol, .line = line};
+	tree->nodes[parent].child = child;
+	for (uint32_t at = parent; at; at = tree->nodes[at].parent)
+		depth++;
+	tree->depth_max = depth > tree->depth_max ? depth : tree->depth_max;
+	return child;
+}
+
+void built_sample(struct profile *profile, uint32_t thread, uint32_t node, uint64_t count, unsigned status)
+{
+	static const struct {
+		unsigned status;
+		enum value_index value;
+	} bits[] = {{STATUS_ON_CPU, VALUE_ON_CPU}, {STATUS_GIL, VALUE_GIL}, {STATUS_GIL_WAIT, VALUE_GIL_WAIT}, {STATUS_IDLE, VALUE_IDLE},
+		{STATUS_UNKNOWN, VALUE_UNKNOWN}, {STATUS_GC, VALUE_GC}, {STATUS_EXCEPTION, VALUE_EXCEPTION}};
+	struct thread_tree *tree = &profile->threads[thread];
+	struct rec_facts *facts = &profile->processes[tree->process].facts;
+	uint64_t *self = tree->nodes[node].self;
+
+	self[VALUE_SAMPLES] += count;
+	self[VALUE_WALL] += count * 1000000;
+	for (size_t i = 0; i < sizeof(bits) / sizeof(bits[0]); i++)
+		if (status & bits[i].status)
+			self[bits[i].value] += count * 1000000;
+	facts->attempts += count;
+	facts->samples += count;
+	facts->runs++;
+}

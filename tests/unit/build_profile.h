@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Builds a struct profile in memory, stack by stack, for tests. Aborts without memory. */
+#ifndef SAMPLED_TESTS_UNIT_BUILD_PROFILE_H
+#define SAMPLED_TESTS_UNIT_BUILD_PROFILE_H
+
+#include "aggregator/profile.h"
+
+/* An empty profile: no process, no thread. Freed with built_free(). */
+struct profile *built_new(void);
+void built_free(struct profile *profile);
+
+/* Each returns the new one's index. Names are copied; NULL as a thread's name: none. */
+uint32_t built_process(struct profile *profile, int32_t pid, const char *name);
+uint32_t built_thread(struct profile *profile, uint32_t process, int64_t interpreter, uint64_t tid, const char *name);
+uint32_t built_symbol(struct profile *profile, const char *name, const char *file, uint32_t first_line);
+
+/* The child of a node with this frame, made when there is none. */
+uint32_t built_child(struct profile *profile, uint32_t thread, uint32_t parent, uint32_t symbol, uint32_t line);
+/* Adds `count` samples of a millisecond each with these STATUS_* bits to a node, and to its process' facts. */
+void built_sample(struct profile *profile, uint32_t thread, uint32_t node, uint64_t count, unsigned status);
+
+#endif

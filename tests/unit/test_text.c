@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "exporters/facts.h"
+#include "exporters/functions.h"
+#include "exporters/utf8.h"
+#include "tests/unit/build_profile.h"
+#include "tests/unit/written.h"
+
+static char *report(struct profile *p)
+{
+	return written(p, "text", &(struct export_options){0});
+}
+
+/* Every line holds at most 100 columns and nothing that a terminal obeys. */
+static void check_lines(const char *text)
+{
+	unsigned columns = 0;
+
+	for (size_t left = strlen(text); left > 0;) {
+		uint32_t c;
+		size_t bytes = utf8_next(text, left, &c);
+
+		if (c == '\n') {
+			cr_assert(columns <= 100, "%u columns", columns);
+			columns = 0;
+		} else {
+			cr_assert(!utf8_is_unsafe(c), "U+%04X", c);
+			columns += utf8_columns(c);
+		}
+		text += bytes;
+		left -= bytes;
+	}
+}
+
+Test(text, empty_profile)
+{
+	struct profile *p = built_new();
+	char *text = report(p);
+
+	cr_assert(strstr(text, "0 processes, 0 threads"));
+	check_lines(text);
+	free(text);
+	built_free(p);
+}
+
+Test(text, totals_count_recursion_once)
+{
+	struct profile *p = built_new();
+	uint32_t t = built_thread(p, built_process(p, 1, "python3 fib.py"), 0, 1, "MainThread"), count;
+	uint32_t fib = built_symbol(p, "fib", "fib.py", 1), leaf = built_symbol(p, "leaf", "fib.py", 9), a, b;
+	struct function *functions;
+	char *text;
+
+	a = built_child(p, t, 0, fib, 2);
+	b = built_child(p, t, built_child(p, t, a, leaf, 10), fib, 3);
+	built_sample(p, t, a, 10, STATUS_ON_CPU | STATUS_GIL);
+	built_sample(p, t, b, 30, STATUS_ON_CPU);
+	built_sample(p, t, built_child(p, t, 0, leaf, 11), 60, STATUS_IDLE);
+	cr_assert_eq(functions_make(&functions, &count, p, VALUE_WALL), 0);
+	cr_assert_eq(count, 2);
+	cr_assert_eq(functions[0].symbol, leaf);
+	cr_assert_eq(functions[0].self[VALUE_SAMPLES], 60);
+	cr_assert_eq(functions[0].total[VALUE_SAMPLES], 90);
+	cr_assert_eq(functions[1].self[VALUE_SAMPLES], 40);
+	cr_assert_eq(functions[1].total[VALUE_SAMPLES], 40, "not 70");
+	free(functions);
+	text = report(p);
+	check_lines(text);
+	cr_assert(strstr(text, "    0.060   60.0    0.090   90.0    0.0    0.0  leaf (fib.py:9)"), "%s", text);
+	cr_assert(strstr(text, "    0.040   40.0    0.040   40.0  100.0   25.0  fib (fib.py:1)"), "%s", text);
+	cr_assert(strstr(text, "      100    0.100    40.0   10.0    0.0   60.0    0.0    0.0  1 MainThread"), "%s", text);
+	free(text);
+	built_free(p);
+}
+
+Test(text, heaviest_path_is_followed)
+{
+	struct profile *p = built_new();
+	uint32_t t = built_thread(p, built_process(p, 1, "x"), 0, 1, "Main"), top = built_child(p, t, 0, built_symbol(p, "top", "a.py", 1), 5);
+	char *text, *path;
+
+	built_sample(p, t, built_child(p, t, top, built_symbol(p, "light", "a.py", 20), 21), 10, 0);
+	built_sample(p, t, built_child(p, t, top, built_symbol(p, "heavy", "a.py", 30), 31), 30, 0);
+	text = report(p);
+	path = strstr(text, "HEAVIEST PATH");
+	cr_assert_not_null(path);
+	cr_assert(strstr(path, "    0.040  100.0    0.0  top (a.py:5)\n    0.030   75.0   75.0   heavy (a.py:31)"), "%s", path);
+	cr_assert_null(strstr(path, "light"));
+	free(text);
+	built_free(p);
+}
+
+/* attempts = samples + all losses, and samples = what is in the trees + what was left out. */
+Test(text, facts_add_up_and_are_shown)
+{
+	struct profile *p = built_new();
+	uint32_t a = built_process(p, 1, "a"), b = built_process(p, 2, "b");
+	struct facts f;
+	double samples = 0, attempts = 0, lost = 0, inside = 0, left_out = 0;
+	char *text;
+
+	built_sample(p, built_thread(p, a, 0, 1, NULL), 0, 1200, STATUS_IDLE);
+	built_sample(p, built_thread(p, b, 0, 2, NULL), 0, 34, STATUS_IDLE);
+	for (unsigned i = 0; i < LOSS_CAUSES; i++) {
+		p->processes[a].facts.lost[i] = i + 1;
+		p->processes[a].facts.attempts += i + 1;
+	}
+	p->processes[b].facts.samples += 6;
+	p->processes[b].facts.attempts += 6;
+	p->filtered = 1;
+	p->omitted = 2;
+	p->out_of_memory = 3;
+	facts_make(&f, p);
+	for (size_t i = 0; i < f.count; i++) {
+		const struct fact *fact = &f.items[i];
+
+		samples += strcmp(fact->key, "samples") == 0 ? fact->number : 0;
+		attempts += strcmp(fact->key, "attempts") == 0 ? fact->number : 0;
+		inside += strcmp(fact->key, "in_profile") == 0 ? fact->number : 0;
+		lost += strncmp(fact->key, "lost_", 5) == 0 ? fact->number : 0;
+		left_out += strcmp(fact->key, "filtered") == 0 || strcmp(fact->key, "omitted") == 0 ||
+			strcmp(fact->key, "out_of_memory") == 0 ? fact->number : 0;
+	}
+	cr_assert_eq(lost, 15);
+	cr_assert_eq(attempts, samples + lost);
+	cr_assert_eq(samples, inside + left_out);
+	cr_assert_eq(f.in_profile, 1234);
+	cr_assert_float_eq(f.asked_hz, 1000, 1e-9);
+	cr_assert_float_eq(f.reached_hz, 1000, 1e-9, "two processes do not tick at twice the rate");
+	text = report(p);
+	check_lines(text);
+	for (size_t i = 0; i < f.count; i++)
+		cr_assert(strstr(text, f.items[i].label), "%s is missing", f.items[i].label);
+	cr_assert(strstr(text, "1,234"));
+	cr_assert(strstr(text, "! lost: torn"));
+	free(text);
+	built_free(p);
+}
+
+Test(text, hostile_and_long_names_stay_in_their_columns)
+{
+	static const char *const parts[] = {"\x1b[2J\x1b]0;owned\x07", "\xe2\x80\xae", "\xe5\x87\xbd", "\xf0\x9f\x94\xa5", "\xff", "long"};
+	struct profile *p = built_new();
+	uint32_t t;
+	char name[1024], *text;
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		name[0] = '\0';
+		while (strlen(name) + strlen(parts[i]) < sizeof(name))
+			strcat(name, parts[i]);
+		t = built_thread(p, built_process(p, 2000000000 + (int32_t)i, name), 1000 + (int64_t)i, 4000000000 + i, name);
+		built_sample(p, t, built_child(p, t, 0, built_symbol(p, name, name, 4000000000), 4000000000), 1000000000, 127);
+	}
+	text = report(p);
+	check_lines(text);
+	free(text);
+	built_free(p);
+}
+
+Test(text, deep_path_is_cut_and_said)
+{
+	struct profile *p = built_new();
+	uint32_t t = built_thread(p, built_process(p, 1, "x"), 0, 1, NULL), f = built_symbol(p, "f", "a.py", 1), at = 0;
+	char *text;
+
+	for (unsigned i = 0; i < 2000; i++)
+		at = built_child(p, t, at, f, 2);
+	built_sample(p, t, at, 5, STATUS_ON_CPU);
+	text = report(p);
+	check_lines(text);
+	cr_assert(strstr(text, "... 1940 frames in between"), "%s", text);
+	free(text);
+	built_free(p);
+}
+
+Test(text, numbers_in_words)
+{
+	char text[32];
+
+	facts_count_text(text, sizeof(text), 0);
+	cr_assert_str_eq(text, "0");
+	facts_count_text(text, sizeof(text), 999);
+	cr_assert_str_eq(text, "999");
+	facts_count_text(text, sizeof(text), UINT64_MAX);
+	cr_assert_str_eq(text, "18,446,744,073,709,551,615");
+	facts_time_text(text, sizeof(text), 1250000000);
+	cr_assert_str_eq(text, "1.25 s");
+	facts_time_text(text, sizeof(text), UINT64_C(125000000000));
+	cr_assert_str_eq(text, "2 m 05 s");
+	facts_version_text(text, sizeof(text), 0x030f00);
+	cr_assert_str_eq(text, "3.15.0");
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The writer: files appear whole or not at all, and hostile text stays text. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "exporters/format.h"
+#include "exporters/utf8.h"
+#include "exporters/writer.h"
+
+static struct writer w;
+static struct fault fault;
+static char dir[] = "/tmp/sampled-writer-XXXXXX";
+static char path[128];
+
+static void setup(void)
+{
+	cr_assert(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/out", dir);
+}
+
+static void teardown(void)
+{
+	char command[160];
+
+	snprintf(command, sizeof(command), "rm -rf %s", dir);
+	cr_assert_eq(system(command), 0);
+}
+
+TestSuite(writer, .init = setup, .fini = teardown);
+
+/* The file's contents, in a static buffer. */
+static const char *contents(const char *name)
+{
+	static char text[262144];
+	FILE *file = fopen(name, "r");
+	size_t bytes = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
+
+	if (file)
+		fclose(file);
+	text[bytes] = '\0';
+	return text;
+}
+
+static unsigned entries(void)
+{
+	char command[160], count[16] = "";
+	FILE *pipe;
+
+	snprintf(command, sizeof(command), "ls -A %s | wc -l", dir);
+	pipe = popen(command, "r");
+	cr_assert(pipe && fgets(count, sizeof(count), pipe));
+	pclose(pipe);
+	return (unsigned)atoi(count);
+}
+
+Test(writer, file_appears_whole_at_close)
+{
+	struct stat st;
+
+	cr_assert_eq(writer_open(&w, path, &fault), 0);
+	for (unsigned i = 0; i < 30000; i++)
+		writer_printf(&w, "%05u\n", i);
+	cr_assert_eq(access(path, F_OK), -1, "it must not be there before close");
+	cr_assert_eq(writer_close(&w, &fault), 0);
+	cr_assert_eq(w.bytes, 180000);
+	cr_assert_eq(stat(path, &st), 0);
+	cr_assert_eq(st.st_size, 180000);
+	cr_assert_eq(st.st_mode & 0777, 0600);
+	cr_assert_eq(entries(), 1, "no temporary file is left");
+	cr_assert_eq(strncmp(contents(path) + 6 * 29999, "29999\n", 6), 0);
+}
+
+Test(writer, existing_file_keeps_its_mode_and_its_content_until_close)
+{
+	struct stat st;
+
+	cr_assert_eq(close(open(path, O_CREAT | O_WRONLY, 0644)), 0);
+	cr_assert_eq(chmod(path, 0644), 0);
+	cr_assert_eq(writer_open(&w, path, &fault), 0);
+	writer_puts(&w, "new");
+	cr_assert_str_eq(contents(path), "");
+	cr_assert_eq(writer_close(&w, &fault), 0);
+	cr_assert_str_eq(contents(path), "new");
+	cr_assert_eq(stat(path, &st), 0);
+	cr_assert_eq(st.st_mode & 0777, 0644);
+}
+
+Test(writer, abort_leaves_nothing)
+{
+	cr_assert_eq(writer_open(&w, path, &fault), 0);
+	writer_puts(&w, "half");
+	writer_abort(&w);
+	cr_assert_eq(entries(), 0);
+}
+
+Test(writer, refuses_links_directories_devices)
+{
+	char target[160];
+
+	snprintf(target, sizeof(target), "%s/target", dir);
+	cr_assert_eq(symlink(target, path), 0);
+	cr_assert_eq(writer_open(&w, path, &fault), -ELOOP);
+	cr_assert_str_eq(fault.why, "it is a symbolic link");
+	cr_assert_eq(writer_open(&w, dir, &fault), -EISDIR);
+	cr_assert_eq(writer_open(&w, "/tmp/", &fault), -EISDIR);
+	cr_assert_eq(writer_open(&w, "/dev/null", &fault), -EINVAL);
+	cr_assert_eq(writer_open(&w, "/nowhere/at/all", &fault), -ENOENT);
+	cr_assert_eq(access(target, F_OK), -1);
+}
+
+Test(writer, full_disk_sticks_and_is_told)
+{
+	int fd = open("/dev/full", O_WRONLY);
+
+	cr_assert(fd >= 0);
+	writer_open_fd(&w, fd);
+	for (unsigned i = 0; i < 100000; i++)
+		writer_u64(&w, i);
+	cr_assert_eq(writer_close(&w, &fault), -ENOSPC);
+	cr_assert_eq(fault.err, -ENOSPC);
+	cr_assert(strstr(fault.why, "space"));
+	close(fd);
+}
+
+static const char *json_of(const char *text)
+{
+	cr_assert_eq(writer_open(&w, path, &fault), 0);
+	writer_json_string(&w, text);
+	cr_assert_eq(writer_close(&w, &fault), 0);
+	return contents(path);
+}
+
+Test(writer, json_strings_may_stand_in_a_script_element)
+{
+	cr_assert_str_eq(json_of("plain \xc3\xa9 \xf0\x9f\x94\xa5"), "\"plain \xc3\xa9 \xf0\x9f\x94\xa5\"");
+	cr_assert_str_eq(json_of("</script><!--&"), "\"\\u003c/script\\u003e\\u003c!--\\u0026\"");
+	cr_assert_str_eq(json_of("\"\\\n\x01\x7f"), "\"\\\"\\\\\\u000a\\u0001\\u007f\"");
+	cr_assert_str_eq(json_of("\xe2\x80\xa8\xe2\x80\xa9"), "\"\\u2028\\u2029\"");
+	cr_assert_str_eq(json_of("a\xff\xc0\x80\xed\xa0\x80z"), "\"a\\ufffd\\ufffd\\ufffd\\ufffd\\ufffd\\ufffdz\"", "every bad byte is one U+FFFD");
+	cr_assert_str_eq(json_of("\xe2\x82"), "\"\\ufffd\\ufffd\"", "a text that ends inside a character");
+}
+
+Test(writer, fits_text_to_columns)
+{
+	struct buf to = {0};
+
+	cr_assert_eq(utf8_fit(&to, "abcdef", 6, false), 6);
+	cr_assert_str_eq(buf_text(&to), "abcdef");
+	to.bytes = 0;
+	cr_assert_eq(utf8_fit(&to, "abcdefg", 6, false), 6);
+	cr_assert_str_eq(buf_text(&to), "abcde\xe2\x80\xa6");
+	to.bytes = 0;
+	cr_assert_eq(utf8_fit(&to, "/a/long/path.py", 8, true), 8);
+	cr_assert_str_eq(buf_text(&to), "\xe2\x80\xa6path.py");
+	to.bytes = 0;
+	cr_assert(utf8_fit(&to, "\xe5\x87\xbd\xe6\x95\xb0\xe5\x87\xbd", 4, false) <= 4, "two columns a character");
+	to.bytes = 0;
+	utf8_fit(&to, "\x1b[2J\xe2\x80\xae", 20, false);
+	cr_assert_null(strchr(buf_text(&to), 0x1b), "no escape reaches a terminal");
+	cr_assert_null(strstr(buf_text(&to), "\xe2\x80\xae"), "no override of the direction either");
+	buf_release(&to);
+}
+
+Test(writer, formats_are_found_by_name_and_suffix)
+{
+	cr_assert_str_eq(format_by_name("collapsed")->suffix, ".collapsed");
+	cr_assert_null(format_by_name("nonsense"));
+	cr_assert_str_eq(format_by_suffix("a.b/x.html")->name, "flamegraph");
+	cr_assert_str_eq(format_by_suffix("X.HTM")->name, "flamegraph");
+	cr_assert_str_eq(format_by_suffix("x.folded")->name, "collapsed");
+	cr_assert_str_eq(format_by_suffix("x.txt")->name, "text");
+	cr_assert_null(format_by_suffix("x.zzz"));
+	cr_assert_null(format_by_suffix("html"));
+	cr_assert_str_eq(format_names(), "flamegraph collapsed text");
+}

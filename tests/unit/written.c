@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/written.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+char *written(const struct profile *profile, const char *format, const struct export_options *options)
+{
+	static struct writer to;
+	int fd = memfd_create("written", MFD_CLOEXEC);
+	off_t bytes;
+	char *text;
+
+	writer_open_fd(&to, fd);
+	if (fd < 0 || format_by_name(format)->write(profile, options, &to) != 0 || writer_close(&to, NULL) != 0)
+		abort();
+	bytes = lseek(fd, 0, SEEK_END);
+	text = malloc((size_t)bytes + 1);
+	if (!text || (uint64_t)bytes != to.bytes || pread(fd, text, (size_t)bytes, 0) != bytes)
+		abort();
+	text[bytes] = '\0';
+	close(fd);
+	return text;
+}
