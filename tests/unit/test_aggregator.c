@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the aggregator makes of a well-formed stream. Malformed ones: test_feed.c; any stream against a model: test_aggregator_model.c. */
+/* What the aggregator makes of a well-formed stream. Malformed ones are in test_feed.c, random ones against a model in
+ * test_aggregator_model.c. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random streams, against the plainest possible aggregator: a list of (thread, stack) pairs looked through from the start. What makes the
- * real one fast (shared prefixes, kept paths, symbols defined anew) must not show. */
+/* Random streams, against the plainest possible aggregator: a list of (thread, stack) pairs looked through from the
+ * start. What makes the real one fast (shared prefixes, kept paths, symbols defined anew) must not show. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>

@@ -39,28 +39,26 @@ static void teardown(void)
 TestSuite(feed, .init = setup, .fini = teardown);
 
 /* A stack record of thread 1 with room for four frames, all naming symbol 1. */
-struct stack_record {
+union stack_record {
 	struct rec_stack stack;
-	struct frame frames[4];
+	unsigned char room[sizeof(struct rec_stack) + 4 * sizeof(struct frame)];
 };
 
-static struct stack_record stack_record(uint32_t shared, uint32_t depth)
+static union stack_record stack_record(uint32_t shared, uint32_t depth)
 {
 	uint32_t own = depth - shared;
-	struct stack_record record = {
-		.stack = {
-			.head = {.bytes = (uint32_t)(sizeof(struct rec_stack) + own * sizeof(struct frame)), .type = REC_STACK},
-			.thread = 1,
-			.count = 2,
-			.t_first_ns = NS_PER_S,
-			.t_last_ns = NS_PER_S,
-			.depth = depth,
-			.shared = shared,
-		},
-	};
+	union stack_record record = {.room = {0}};
 
+	record.stack.head.bytes = (uint32_t)(sizeof(struct rec_stack) + own * sizeof(struct frame));
+	record.stack.head.type = REC_STACK;
+	record.stack.thread = 1;
+	record.stack.count = 2;
+	record.stack.t_first_ns = NS_PER_S;
+	record.stack.t_last_ns = NS_PER_S;
+	record.stack.depth = depth;
+	record.stack.shared = shared;
 	for (uint32_t i = 0; i < 4; i++)
-		record.frames[i] = stream_frame(1, i);
+		record.stack.frames[i] = stream_frame(1, i);
 	return record;
 }
 
@@ -83,7 +81,7 @@ static void check(uint64_t samples, uint64_t malformed_samples, uint64_t malform
 
 Test(feed, the_stack_record_of_these_tests_is_right_as_it_is)
 {
-	struct stack_record record = stack_record(2, 4);
+	union stack_record record = stack_record(2, 4);
 
 	cr_assert_eq(feed(&record), 0);
 	record = stack_record(0, 0);
@@ -113,7 +111,7 @@ Test(feed, heads)
 
 Test(feed, stacks)
 {
-	struct stack_record record = stack_record(0, 2);
+	union stack_record record = stack_record(0, 2);
 
 	record.stack.thread = 9;
 	cr_assert_eq(feed(&record), -EPROTO, "no such thread");
@@ -133,23 +131,23 @@ Test(feed, stacks)
 	record.stack.t_last_ns--;
 	cr_assert_eq(feed(&record), -EPROTO, "ends before it begins");
 	record = stack_record(0, 2);
-	record.frames[1].id = 77;
+	record.stack.frames[1].id = 77;
 	cr_assert_eq(feed(&record), -EPROTO, "no such symbol");
 	record = stack_record(0, 2);
-	record.frames[0].kind = FRAME_NATIVE;
+	record.stack.frames[0].kind = FRAME_NATIVE;
 	cr_assert_eq(feed(&record), -EPROTO, "native frames are not there yet");
 	check(1, 14, 8);
 }
 
 Test(feed, shared_frames_must_be_known)
 {
-	struct stack_record record = stack_record(3, 4);
+	union stack_record record = stack_record(3, 4);
 
 	cr_assert_eq(feed(&record), -EPROTO, "the thread's stack has two");
 	record = stack_record(1, 2);
 	cr_assert_eq(feed(&record), -EPROTO, "what it shares is that of the record left out");
 	record = stack_record(0, 3);
-	record.frames[1].id = 77;
+	record.stack.frames[1].id = 77;
 	cr_assert_eq(feed(&record), -EPROTO);
 	record = stack_record(2, 3);
 	cr_assert_eq(feed(&record), -EPROTO, "the second frame was the unknown one");
