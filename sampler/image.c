@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "sampler/elf.h"
+#include "sampler/elfmem.h"
 
 enum { PIECE_BYTES = 64 * 1024 };
 #define SEARCH_BYTES_MAX (UINT64_C(64) << 20)
@@ -192,6 +193,33 @@ static int open_candidate(const struct remote *r, const struct candidate *candid
 	return 0;
 }
 
+/* The same marks by the symbols in memory. The ranges are set anew: the file gave none, or the same. */
+static void find_in_memory(struct image *image, const struct remote *r, const struct candidate *candidate)
+{
+	struct elfmem elf;
+
+	if (candidate->maps[0].file_off != 0 || elfmem_init(&elf, r, candidate->maps[0].start))
+		return;
+	image->ranges_count = 0;
+	for (size_t i = 0; i < elf.segments_count; i++)
+		add_range(image, elf.segments[i].addr, elf.segments[i].bytes, elf.segments[i].writable);
+	image->runtime = elfmem_symbol(&elf, "_PyRuntime");
+	if (image->runtime) {
+		image->version_word = elfmem_symbol(&elf, "Py_Version");
+		note(image, "symbol _PyRuntime", "memory", candidate->path);
+	} else {
+		raddr_t head = elfmem_symbol(&elf, "PyInterpreterState_Head");
+
+		image->tstate_current = elfmem_symbol(&elf, "_PyThreadState_Current");
+		image->old_python = head && image->tstate_current;
+		if (image->old_python) {
+			image->interp_head = head_variable(r, head);
+			note(image, "the load in PyInterpreterState_Head", "memory", candidate->path);
+		}
+	}
+	elfmem_release(&elf);
+}
+
 int image_examine(struct image *ret_image, const struct remote *r, const struct candidate *candidate, bool thorough)
 {
 	struct image image = {0};
@@ -215,6 +243,8 @@ int image_examine(struct image *ret_image, const struct remote *r, const struct 
 			add_range(&image, candidate->maps[i].start, candidate->maps[i].end - candidate->maps[i].start,
 			          candidate->maps[i].writable);
 	}
+	if (!image.runtime && !image.old_python && thorough)
+		find_in_memory(&image, r, candidate);
 	if (!image.runtime && !image.old_python && thorough &&
 	    image_search(&image, r, true, 8, find_cookie, &search) > 0) {
 		image.runtime = search.found;

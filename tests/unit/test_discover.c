@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The parts of finding an interpreter that need none: versions, loadings of files, reasons of refusal, ELF files. */
 #include <criterion/criterion.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <libelf.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -10,6 +13,7 @@
 #include "sampler/candidates.h"
 #include "sampler/discover.h"
 #include "sampler/elf.h"
+#include "sampler/elfmem.h"
 #include "sampler/permission.h"
 #include "sampler/pyversion.h"
 
@@ -199,4 +203,51 @@ Test(discover, elf_files_that_are_spoilt)
 		close(fd);
 	}
 	close(exe);
+}
+
+Test(discover, symbols_of_a_loaded_library)
+{
+	struct remote remote;
+	struct elfmem elf;
+	Dl_info info;
+	raddr_t want = (raddr_t)(uintptr_t)dlsym(RTLD_DEFAULT, "elf_version");
+
+	cr_assert_neq(dladdr((void *)(uintptr_t)want, &info), 0);
+	cr_assert_eq(remote_open(&remote, getpid()), 0);
+	cr_assert_eq(elfmem_init(&elf, &remote, (raddr_t)(uintptr_t)info.dli_fbase), 0);
+	cr_expect_eq(elfmem_symbol(&elf, "elf_version"), want);
+	cr_expect_eq(elfmem_symbol(&elf, "no_such_symbol_anywhere"), 0u);
+	cr_expect_gt(elf.segments_count, 1u);
+	elfmem_release(&elf);
+	remote_release(&remote);
+}
+
+/* The beginning of a loaded library, copied and spoilt byte by byte: its tables are then sought in odd places. */
+Test(discover, loaded_files_that_are_spoilt)
+{
+	enum { HEAD = 4096 };
+	char *head = aligned_alloc(HEAD, HEAD);
+	struct remote remote;
+	struct elfmem elf;
+	Dl_info info;
+	unsigned passed = 0;
+
+	cr_assert_neq(dladdr(dlsym(RTLD_DEFAULT, "elf_version"), &info), 0);
+	cr_assert_eq(remote_open(&remote, getpid()), 0);
+	memcpy(head, info.dli_fbase, HEAD);
+	for (size_t i = 0; i < 1024; i++) {
+		char was = head[i];
+
+		head[i] = (char)~was;
+		if (elfmem_init(&elf, &remote, (raddr_t)(uintptr_t)head) == 0) {
+			passed++;
+			(void)elfmem_symbol(&elf, "elf_version");
+			elfmem_release(&elf);
+		}
+		head[i] = was;
+	}
+	cr_expect_lt(passed, 1024u);
+	cr_expect_eq(elfmem_init(&elf, &remote, 8), -EFAULT);
+	free(head);
+	remote_release(&remote);
 }
