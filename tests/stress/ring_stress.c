@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ring under load: `ring_stress [RECORDS]`, 10 million unless told. A plain main(), since it must run under ThreadSanitizer,
- * where Criterion aborts.
+/* The ring under load: `ring_stress [RECORDS]`, 10 million unless told. A plain main(), since it must run under
+ * ThreadSanitizer, where Criterion aborts.
  *
- * Twice over: once with a producer that tries again until its record fits (order, content and count are complete), once with one that
- * never waits and counts its drops (what arrives is in order and whole, and arrived + dropped = sent). Each record's size and
- * contents follow from its number, so that the consumer can check every word. */
+ * Three times over: with a producer that tries again until its record fits (order, content and count are complete); with
+ * one that never waits and counts its drops (what arrives is in order and whole, and arrived + dropped = sent); and with
+ * one that sends each record into an empty ring, so that the consumer is asleep or about to be (no wake-up is lost). Each
+ * record's size and contents follow from its number, so that the consumer can check every word. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>
