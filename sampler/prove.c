@@ -21,7 +21,7 @@ static bool in_chunks(const struct thread *t, raddr_t frame)
 
 /* Follows the chain from the current frame while it lies outside the data stack, so that the next read has all of it.
  * True: something is wanted that was not before. */
-static bool want_links(struct target *target, struct thread *t, raddr_t frame)
+static bool want_links(const struct target *target, struct walker *w, struct thread *t, raddr_t frame)
 {
 	const struct pyabi *abi = &target->proc.abi;
 	uint32_t before = t->heap_count;
@@ -34,6 +34,7 @@ static bool want_links(struct target *target, struct thread *t, raddr_t frame)
 			break;
 		frame = frame_previous(abi, bytes);
 	}
+	w->grew |= t->heap_count > before;
 	return t->heap_count > before;
 }
 
@@ -46,7 +47,7 @@ static bool is_wanted(const struct thread *t, raddr_t frame)
 }
 
 /* The newest chunk of the data stack, as the thread state names it, must be the newest of the guess. */
-static int match_chunks(const struct walker *w, struct thread *t)
+static int match_chunks(struct walker *w, struct thread *t)
 {
 	raddr_t newest = frame_u64(plan_bytes(w->plan, t->copy.head), w->abi->tstate.chunk);
 
@@ -58,7 +59,7 @@ static int match_chunks(const struct walker *w, struct thread *t)
 			return 0;
 		}
 	}
-	thread_find_chunks(t, w->remote, newest);
+	w->grew |= thread_find_chunks(t, w->remote, newest) == 0;
 	t->root_link_known = false;
 	return -EAGAIN;
 }
@@ -85,7 +86,7 @@ int prove_walk(struct target *target, struct walker *w, struct thread *t)
 	err = match_chunks(w, t);
 	if (err)
 		return err;
-	if (!in_chunks(t, current) && !is_wanted(t, current) && want_links(target, t, current))
+	if (!in_chunks(t, current) && !is_wanted(t, current) && want_links(target, w, t, current))
 		return -EAGAIN;
 	err = walk_up(w, t, current, &leaf);
 	if (err == -EPROTO)

@@ -11,6 +11,7 @@
 #include "sampler/target.h"
 
 #define RETRIES 6                  /* reads of one thread after the first */
+#define GROWTHS 64                 /* such reads that came closer, since the guess has grown */
 #define WATCH_NS (500 * NS_PER_US) /* thread lists and `collecting` are read no more often than this */
 #define RELIST_NS (1 * NS_PER_S)
 #define RECHECK_NS (100 * NS_PER_MS)
@@ -79,9 +80,11 @@ static void sample_thread(struct target *target, struct thread *t, struct walker
 	int err;
 
 	w->plan = &target->plan;
+	w->grew = false;
 	err = prove_walk(target, w, t);
-	for (int i = 0; err == -EAGAIN && i < RETRIES; i++) {
+	for (int i = 0, grown = 0; err == -EAGAIN && i < RETRIES && grown < GROWTHS; w->grew ? grown++ : i++) {
 		target->facts.retries++;
+		w->grew = false;
 		err = prove_again(target, w, t);
 	}
 	if (err == 0 && t->shadow && t->seen.depth == 0)

@@ -31,7 +31,7 @@ static const uint8_t *find_copy(const struct walker *w, const struct thread *t, 
 	return NULL;
 }
 
-int walk_current(const struct walker *w, struct thread *t, raddr_t *ret_current)
+int walk_current(struct walker *w, struct thread *t, raddr_t *ret_current)
 {
 	const struct pyabi *abi = w->abi;
 	const uint8_t *head = plan_bytes(w->plan, t->copy.head);
@@ -51,6 +51,7 @@ int walk_current(const struct walker *w, struct thread *t, raddr_t *ret_current)
 		return 0;
 	}
 	t->cframe = at;
+	w->grew = true;
 	return -EAGAIN;
 }
 
@@ -65,7 +66,7 @@ static void reverse(struct pystack *stack)
 }
 
 /* Adds a frame of the chain to t->seen; 1: it is one that CPython's own tracebacks leave out. */
-static int chain_add(const struct walker *w, struct thread *t, raddr_t frame, const uint8_t *bytes)
+static int chain_add(struct walker *w, struct thread *t, raddr_t frame, const uint8_t *bytes)
 {
 	const struct pyabi *abi = w->abi;
 	raddr_t addr = frame_code(abi, bytes);
@@ -77,6 +78,7 @@ static int chain_add(const struct walker *w, struct thread *t, raddr_t frame, co
 		err = codes_load(w->codes, w->remote, addr, w->now_ns, &code);
 		if (err)
 			return err == -ENOMEM ? err : -EAGAIN;
+		w->grew = true;
 	}
 	if (!frame_offset(abi, bytes, code, &offset))
 		return -EAGAIN;
@@ -86,7 +88,7 @@ static int chain_add(const struct walker *w, struct thread *t, raddr_t frame, co
 	return stack_push(&t->seen, (struct pyframe){.frame = frame, .code = addr, .offset = offset}) ? 0 : -ENOMEM;
 }
 
-int walk_chain(const struct walker *w, struct thread *t, raddr_t current, bool fetch)
+int walk_chain(struct walker *w, struct thread *t, raddr_t current, bool fetch)
 {
 	const struct pyabi *abi = w->abi;
 	raddr_t end = abi->tstate.base_frame != ABSENT ? t->tstate + (uint64_t)abi->tstate.base_frame : 0;
@@ -110,6 +112,7 @@ int walk_chain(const struct walker *w, struct thread *t, raddr_t current, bool f
 			if (!thread_want(t, frame, w->tick))
 				return -ENOMEM;
 			missing++;
+			w->grew = true;
 			if (!fetch)
 				return -EAGAIN;
 			err = remote_read(w->remote, frame, fetched, (size_t)abi->frame.bytes);

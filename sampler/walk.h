@@ -20,18 +20,19 @@ struct walker {
 	struct plan *plan; /* that holds the copy */
 	uint64_t tick;
 	uint64_t now_ns;
+	bool grew; /* the guess has grown: reading again is worth while */
 };
 
 /* The frame that the thread state names as current, from the copy. 0: none. -EAGAIN when it was not read. */
-int walk_current(const struct walker *w, struct thread *t, raddr_t *ret_current);
+int walk_current(struct walker *w, struct thread *t, raddr_t *ret_current);
 
 /* The data stack, outermost frame first (3.11+): into t->seen. *ret_leaf is the innermost frame's address (0: empty
  * stack). 0, -EAGAIN (torn, or something outside the guess, which now belongs to it), -EPROTO (makes no sense). */
-int walk_up(const struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_leaf);
+int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_leaf);
 
 /* The chain of previous pointers, from the current frame down: every version. Frames outside the copy are read at once
  * where `fetch` is set; then the stack is only as true as the target stood still. Same results as walk_up(). */
-int walk_chain(const struct walker *w, struct thread *t, raddr_t current, bool fetch);
+int walk_chain(struct walker *w, struct thread *t, raddr_t current, bool fetch);
 
 /* The known calls of a stack: -EAGAIN when one of them is not in the set. */
 int walk_check_edges(const struct walker *w, const struct pystack *stack, const struct edges *edges);

@@ -14,7 +14,7 @@
 #define LINKS_MAX 64 /* shims and empty links between the outermost frame and the end of the chain */
 
 struct climb {
-	const struct walker *w;
+	struct walker *w;
 	struct thread *t;
 	raddr_t current;
 	uint32_t chunk; /* index of the chunk that `top` lies in */
@@ -47,6 +47,7 @@ static const uint8_t *chunk_frame(const struct climb *c, uint32_t chunk, raddr_t
 		return NULL;
 	}
 	if (end > piece->bytes) {
+		c->w->grew = true;
 		of->copy_bytes = 2 * end < of->size_bytes ? (uint32_t)(2 * end) : of->size_bytes;
 		*ret_err = -EAGAIN;
 		return NULL;
@@ -127,7 +128,29 @@ static int is_called_from(const struct climb *c, const uint8_t *bytes, raddr_t c
 	between = heap_frame_at(c, link);
 	if (between)
 		return frame_is_shim(abi, between) && frame_previous(abi, between) == caller;
+	c->w->grew = true;
 	return thread_want(c->t, link, c->w->tick) ? -EAGAIN : -ENOMEM;
+}
+
+/* Whether a called frame has begun to run. One that has not is being made, or is what a call of a generator function leaves
+ * behind, or one of the interpreter's own trampolines, which stand below the frame that they call. */
+static bool has_begun(const struct climb *c, uint32_t chunk, raddr_t frame, const uint8_t *bytes)
+{
+	const struct pyabi *abi = c->w->abi;
+	raddr_t addr = frame_code(abi, bytes);
+	struct code *code = codes_find(c->w->codes, addr);
+	const uint8_t *above;
+	int64_t offset;
+	int err;
+
+	if (!code && codes_load(c->w->codes, c->w->remote, addr, c->w->now_ns, &code) != 0)
+		return true; /* the walk stumbles over it and tries again */
+	if (!frame_offset(abi, bytes, code, &offset))
+		return false;
+	if (offset >= (int64_t)code->traceable_bytes || frame_is_generator(abi, bytes))
+		return true;
+	above = chunk_frame(c, chunk, frame + code->frame_bytes, &err);
+	return above && frame_previous(abi, above) == frame && frame_code(abi, above) != 0;
 }
 
 /* The next frame above `caller`: its bytes and address, or NULL with *ret_err 0: the caller is the leaf. */
@@ -153,7 +176,7 @@ static const uint8_t *next_frame(struct climb *c, raddr_t caller, bool suspended
 			*ret_err = err;
 			return NULL;
 		}
-		if (err > 0) {
+		if (err > 0 && has_begun(c, k, at, bytes)) {
 			c->chunk = k;
 			*ret_frame = at;
 			return bytes;
@@ -179,7 +202,7 @@ static void fit_copy(const struct climb *c)
 		chunk->copy_bytes = (uint32_t)want;
 }
 
-int walk_up(const struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_leaf)
+int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_leaf)
 {
 	const struct pyabi *abi = w->abi;
 	struct climb c = {.w = w, .t = t, .current = current};
@@ -210,7 +233,7 @@ int walk_up(const struct walker *w, struct thread *t, raddr_t current, raddr_t *
 		if (!code && codes_load(w->codes, w->remote, addr, w->now_ns, &code) != 0)
 			return -EAGAIN;
 		if (!frame_offset(abi, bytes, code, &offset))
-			break; /* being made or unmade: its caller is the leaf */
+			return -EAGAIN;
 		if (generator || offset >= (int64_t)code->traceable_bytes) {
 			if (!stack_push(&t->seen, (struct pyframe){.frame = frame, .code = addr, .offset = offset}))
 				return -ENOMEM;
