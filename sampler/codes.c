@@ -20,7 +20,7 @@
 
 struct codes {
 	const struct pyabi *abi;
-	struct symbols *symbols;
+	struct symtab *symbols;
 	struct code **table; /* open addressing by address; power of two */
 	uint32_t room, count;
 	raddr_t code_type; /* the type object of code objects, learnt from the first one that says so; 0: not yet */
@@ -33,7 +33,7 @@ struct codes {
 	char name[REC_TEXT_MAX + 1], file[REC_TEXT_MAX + 1]; /* of the code object being decoded */
 };
 
-int codes_new(struct codes **ret_codes, const struct pyabi *abi, struct symbols *symbols)
+int codes_new(struct codes **ret_codes, const struct pyabi *abi, struct symtab *symbols)
 {
 	struct codes *c = calloc(1, sizeof(*c));
 
@@ -65,7 +65,7 @@ void codes_free(struct codes *c)
 	for (uint32_t i = 0; i < c->room; i++) {
 		if (!c->table[i])
 			continue;
-		symbols_unref(c->symbols, c->table[i]->symbol);
+		symtab_unref(c->symbols, c->table[i]->symbol);
 		code_free(c->table[i]);
 	}
 	free(c->table);
@@ -149,7 +149,7 @@ bool codes_any_retired(const struct codes *c)
 void codes_drop_retired(struct codes *c)
 {
 	while (c->retired_count > 0)
-		symbols_unref(c->symbols, c->retired[--c->retired_count]);
+		symtab_unref(c->symbols, c->retired[--c->retired_count]);
 }
 
 uint32_t codes_count(const struct codes *c)
@@ -335,7 +335,7 @@ static int read_symbol(struct codes *c, const struct remote *r, const uint8_t *h
 	text.file_bytes = file_bytes > 0 ? (uint32_t)file_bytes : 0;
 	if (name_cut || file_cut)
 		text.flags |= SYMBOL_CUT;
-	code->symbol = symbols_intern(c->symbols, &text);
+	code->symbol = symtab_intern(c->symbols, &text);
 	return code->symbol ? 0 : -ENOMEM;
 }
 

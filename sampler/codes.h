@@ -11,7 +11,7 @@
 #include "sampler/linetable.h"
 #include "sampler/pyabi/pyabi.h"
 #include "sampler/remote.h"
-#include "sampler/symbols.h"
+#include "sampler/symtab.h"
 
 struct code {
 	raddr_t addr;
@@ -32,7 +32,7 @@ struct code {
 struct codes;
 
 /* symbols stays the caller's and must outlive it. */
-int codes_new(struct codes **ret_codes, const struct pyabi *abi, struct symbols *symbols);
+int codes_new(struct codes **ret_codes, const struct pyabi *abi, struct symtab *symbols);
 /* Gives all symbol references back. */
 void codes_free(struct codes *codes);
 

@@ -66,7 +66,7 @@ void target_write_facts(struct target *target)
 	target->facts.read_segments = target->plan.read_segments + target->again.read_segments;
 	target->facts.read_bytes = target->plan.read_bytes + target->again.read_bytes;
 	target->facts.read_ns = target->plan.read_ns + target->again.read_ns;
-	target->facts.symbols = symbols_defined(target->symbols);
+	target->facts.symbols = symtab_defined(target->symbols);
 	*record = target->facts;
 	record->head = head;
 	ring_commit(target->ring);
@@ -110,7 +110,7 @@ bool thread_announce(struct target *target, struct thread *t)
 static bool publish_symbols(struct target *target, const struct frame *frames, uint32_t from, uint32_t depth)
 {
 	for (uint32_t i = from; i < depth; i++)
-		if (!symbols_publish(target->symbols, frames[i].id, target->ring))
+		if (!symtab_publish(target->symbols, frames[i].id, target->ring))
 			return false;
 	return true;
 }
@@ -200,7 +200,7 @@ void runs_retire_codes(struct target *target)
 	for (uint32_t i = 0; i < target->thread_count; i++)
 		target->threads[i]->sent_depth = target->threads[i]->last.depth = 0;
 	codes_drop_retired(target->codes);
-	symbols_flush_forgotten(target->symbols, target->ring);
+	symtab_flush_forgotten(target->symbols, target->ring);
 }
 
 static struct frame decode(struct target *target, const struct pyframe *raw, uint64_t now_ns)

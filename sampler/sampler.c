@@ -21,7 +21,7 @@
 struct sampler {
 	struct sampler_options options;
 	struct ring *ring;
-	struct symbols *symbols;
+	struct symtab *symbols;
 	pthread_t thread;
 	bool started;
 	bool realtime;
@@ -67,7 +67,7 @@ int sampler_new(struct sampler **ret_sampler, const struct sampler_options *opti
 	s->ring = ring;
 	s->random = clock_now_ns() | 1;
 	s->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	err = s->event_fd < 0 ? -errno : symbols_new(&s->symbols);
+	err = s->event_fd < 0 ? -errno : symtab_new(&s->symbols);
 	if (err) {
 		sampler_free(s);
 		return err;
@@ -261,7 +261,7 @@ void sampler_free(struct sampler *s)
 		target_free(target);
 	if (s->event_fd >= 0)
 		close(s->event_fd);
-	symbols_free(s->symbols);
+	symtab_free(s->symbols);
 	free(s);
 }
 

@@ -59,13 +59,13 @@ bool target_is_execed(const struct target *target)
 	return target->execed;
 }
 
-static uint32_t special_symbol(struct symbols *symbols, const char *name)
+static uint32_t special_symbol(struct symtab *symbols, const char *name)
 {
-	return symbols_intern(symbols, &(struct symbol_text){.name = name, .file = "", .name_bytes = (uint32_t)strlen(name),
+	return symtab_intern(symbols, &(struct symbol_text){.name = name, .file = "", .name_bytes = (uint32_t)strlen(name),
 	                                                     .kind = FRAME_SPECIAL});
 }
 
-int target_adopt(struct target *target, const struct sampler_options *options, struct symbols *symbols, struct ring *ring,
+int target_adopt(struct target *target, const struct sampler_options *options, struct symtab *symbols, struct ring *ring,
                  uint32_t id)
 {
 	target->options = options;
@@ -91,16 +91,16 @@ void target_finish(struct target *target, uint64_t now_ns, enum target_event eve
 		target_announce(target, event, now_ns);
 	codes_free(target->codes);
 	target->codes = NULL;
-	symbols_unref(target->symbols, target->gc_symbol);
-	symbols_unref(target->symbols, target->truncated_symbol);
-	symbols_flush_forgotten(target->symbols, target->ring);
+	symtab_unref(target->symbols, target->gc_symbol);
+	symtab_unref(target->symbols, target->truncated_symbol);
+	symtab_flush_forgotten(target->symbols, target->ring);
 }
 
 int target_sample_once(struct target *target, struct ring *ring, unsigned tries)
 {
 	static const struct sampler_options once = {.interval_ns = NS_PER_MS, .gc = true};
-	struct symbols *symbols;
-	int err = symbols_new(&symbols);
+	struct symtab *symbols;
+	int err = symtab_new(&symbols);
 
 	if (err)
 		return err;
@@ -124,6 +124,6 @@ int target_sample_once(struct target *target, struct ring *ring, unsigned tries)
 		target_name_threads(target, clock_now_ns());
 		target_finish(target, clock_now_ns(), TARGET_DETACHED);
 	}
-	symbols_free(symbols);
+	symtab_free(symbols);
 	return err;
 }

@@ -14,7 +14,7 @@
 #include "sampler/remote.h"
 #include "sampler/ring.h"
 #include "sampler/sampler.h"
-#include "sampler/symbols.h"
+#include "sampler/symtab.h"
 #include "sampler/thread.h"
 #include "sampler/walk.h"
 
@@ -42,7 +42,7 @@ struct target {
 	struct pyproc proc;
 	uint32_t id; /* in records */
 	const struct sampler_options *options;
-	struct symbols *symbols; /* the sampler's */
+	struct symtab *symbols; /* the sampler's */
 	struct ring *ring;       /* the sampler's */
 	struct codes *codes;
 	struct edges *edges;
@@ -101,7 +101,7 @@ void target_write_facts(struct target *target);
 bool thread_announce(struct target *target, struct thread *t);
 
 /* target.c: gives an opened target what it needs to be sampled; options, symbols and ring stay the caller's. 0 or -ENOMEM. */
-int target_adopt(struct target *target, const struct sampler_options *options, struct symbols *symbols, struct ring *ring,
+int target_adopt(struct target *target, const struct sampler_options *options, struct symtab *symbols, struct ring *ring,
                  uint32_t id);
 /* Writes what is left, and that the target ended; gives all symbols back. */
 void target_finish(struct target *target, uint64_t now_ns, enum target_event event);

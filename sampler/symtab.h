@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Symbols: function names by content. Name, file and first line together have one id, however many code objects carry
  * them; ids are never used twice. Owned and used by the sampler thread alone. */
-#ifndef SAMPLED_SAMPLER_SYMBOLS_H
-#define SAMPLED_SAMPLER_SYMBOLS_H
+#ifndef SAMPLED_SAMPLER_SYMTAB_H
+#define SAMPLED_SAMPLER_SYMTAB_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "sampler/ring.h"
 
-struct symbols;
+struct symtab;
 
 struct symbol_text {
 	const char *name, *file; /* valid UTF-8 */
@@ -19,19 +19,19 @@ struct symbol_text {
 	uint8_t flags; /* SYMBOL_* */
 };
 
-int symbols_new(struct symbols **ret_symbols);
-void symbols_free(struct symbols *symbols);
+int symtab_new(struct symtab **ret_symbols);
+void symtab_free(struct symtab *symbols);
 
 /* The id of a text, with one reference more; 0 without memory. */
-uint32_t symbols_intern(struct symbols *symbols, const struct symbol_text *text);
-/* Gives a reference back. At the last one the symbol is retired; the consumer learns it by symbols_flush_forgotten(). */
-void symbols_unref(struct symbols *symbols, uint32_t id);
+uint32_t symtab_intern(struct symtab *symbols, const struct symbol_text *text);
+/* Gives a reference back. At the last one the symbol is retired; the consumer learns it by symtab_flush_forgotten(). */
+void symtab_unref(struct symtab *symbols, uint32_t id);
 /* Makes sure that the consumer knows this symbol. False: the ring is full, no stack may name it yet. */
-bool symbols_publish(struct symbols *symbols, uint32_t id, struct ring *ring);
+bool symtab_publish(struct symtab *symbols, uint32_t id, struct ring *ring);
 /* Tells the consumer of retired symbols. The caller has made sure that no later stack names one, by its shared part either. */
-void symbols_flush_forgotten(struct symbols *symbols, struct ring *ring);
-bool symbols_any_forgotten(const struct symbols *symbols);
+void symtab_flush_forgotten(struct symtab *symbols, struct ring *ring);
+bool symtab_any_forgotten(const struct symtab *symbols);
 /* Symbols defined so far. */
-uint64_t symbols_defined(const struct symbols *symbols);
+uint64_t symtab_defined(const struct symtab *symbols);
 
 #endif

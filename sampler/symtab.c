@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A table of slots found by id through an index, and by content through chains. A retired symbol's slot is used again
  * for another symbol, its id is not. */
-#include "sampler/symbols.h"
+#include "sampler/symtab.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ struct slot {
 	char *text; /* name, then file */
 };
 
-struct symbols {
+struct symtab {
 	struct slot *slots; /* slot 0 is not used */
 	uint32_t slot_count, slot_room;
 	uint32_t free_slot;
@@ -39,9 +39,9 @@ struct symbols {
 	uint64_t defined;
 };
 
-int symbols_new(struct symbols **ret_symbols)
+int symtab_new(struct symtab **ret_symbols)
 {
-	struct symbols *s = calloc(1, sizeof(*s));
+	struct symtab *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return -ENOMEM;
@@ -52,7 +52,7 @@ int symbols_new(struct symbols **ret_symbols)
 	s->chains = calloc(s->chain_count, sizeof(*s->chains));
 	s->by_id = calloc(s->by_id_room, sizeof(*s->by_id));
 	if (!s->slots || !s->chains || !s->by_id) {
-		symbols_free(s);
+		symtab_free(s);
 		return -ENOMEM;
 	}
 	s->slot_count = 1;
@@ -61,7 +61,7 @@ int symbols_new(struct symbols **ret_symbols)
 	return 0;
 }
 
-void symbols_free(struct symbols *s)
+void symtab_free(struct symtab *s)
 {
 	if (!s)
 		return;
@@ -75,7 +75,7 @@ void symbols_free(struct symbols *s)
 }
 
 /* The place of `id` in by_id, or of the empty entry where it belongs. */
-static uint32_t id_place(const struct symbols *s, uint32_t id)
+static uint32_t id_place(const struct symtab *s, uint32_t id)
 {
 	uint32_t mask = s->by_id_room - 1;
 	uint32_t i = (uint32_t)hash_u64(id) & mask;
@@ -85,7 +85,7 @@ static uint32_t id_place(const struct symbols *s, uint32_t id)
 	return i;
 }
 
-static struct slot *slot_of(const struct symbols *s, uint32_t id)
+static struct slot *slot_of(const struct symtab *s, uint32_t id)
 {
 	uint32_t slot = s->by_id[id_place(s, id)];
 
@@ -93,7 +93,7 @@ static struct slot *slot_of(const struct symbols *s, uint32_t id)
 }
 
 /* Empties a place of by_id and moves up what a search would no longer reach behind the gap. */
-static void id_remove(struct symbols *s, uint32_t hole)
+static void id_remove(struct symtab *s, uint32_t hole)
 {
 	uint32_t mask = s->by_id_room - 1;
 
@@ -109,7 +109,7 @@ static void id_remove(struct symbols *s, uint32_t hole)
 }
 
 /* Doubles the tables when they are half full. */
-static bool grow(struct symbols *s)
+static bool grow(struct symtab *s)
 {
 	uint32_t room = s->by_id_room * 2;
 	uint32_t *by_id, *chains;
@@ -141,7 +141,7 @@ static bool grow(struct symbols *s)
 	return true;
 }
 
-static uint32_t take_slot(struct symbols *s)
+static uint32_t take_slot(struct symtab *s)
 {
 	uint32_t slot = s->free_slot;
 
@@ -168,7 +168,7 @@ static bool same(const struct slot *slot, const struct symbol_text *t, uint64_t 
 	       memcmp(slot->text + t->name_bytes, t->file, t->file_bytes) == 0;
 }
 
-uint32_t symbols_intern(struct symbols *s, const struct symbol_text *t)
+uint32_t symtab_intern(struct symtab *s, const struct symbol_text *t)
 {
 	uint64_t hash = hash_bytes(hash_bytes(t->first_line, t->name, t->name_bytes), t->file, t->file_bytes);
 	uint32_t place, chain;
@@ -205,7 +205,7 @@ uint32_t symbols_intern(struct symbols *s, const struct symbol_text *t)
 	return slot->id;
 }
 
-static void remember_forgotten(struct symbols *s, uint32_t id)
+static void remember_forgotten(struct symtab *s, uint32_t id)
 {
 	if (s->forgotten_count == s->forgotten_room) {
 		uint32_t room = s->forgotten_room ? s->forgotten_room * 2 : 64;
@@ -219,7 +219,7 @@ static void remember_forgotten(struct symbols *s, uint32_t id)
 	s->forgotten[s->forgotten_count++] = id;
 }
 
-void symbols_unref(struct symbols *s, uint32_t id)
+void symtab_unref(struct symtab *s, uint32_t id)
 {
 	uint32_t place = id ? id_place(s, id) : 0;
 	uint32_t number = id ? s->by_id[place] : 0;
@@ -241,7 +241,7 @@ void symbols_unref(struct symbols *s, uint32_t id)
 	s->live--;
 }
 
-bool symbols_publish(struct symbols *s, uint32_t id, struct ring *ring)
+bool symtab_publish(struct symtab *s, uint32_t id, struct ring *ring)
 {
 	struct slot *slot = slot_of(s, id);
 	struct rec_symbol *record;
@@ -267,12 +267,12 @@ bool symbols_publish(struct symbols *s, uint32_t id, struct ring *ring)
 	return true;
 }
 
-bool symbols_any_forgotten(const struct symbols *s)
+bool symtab_any_forgotten(const struct symtab *s)
 {
 	return s->forgotten_count > 0;
 }
 
-void symbols_flush_forgotten(struct symbols *s, struct ring *ring)
+void symtab_flush_forgotten(struct symtab *s, struct ring *ring)
 {
 	while (s->forgotten_count > 0) {
 		struct rec_forget *record = ring_reserve(ring, sizeof(*record), REC_FORGET);
@@ -285,7 +285,7 @@ void symbols_flush_forgotten(struct symbols *s, struct ring *ring)
 	}
 }
 
-uint64_t symbols_defined(const struct symbols *s)
+uint64_t symtab_defined(const struct symtab *s)
 {
 	return s->defined;
 }
