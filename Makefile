@@ -75,7 +75,7 @@ $(PAGE_OBJ): exporters/flamegraph_page.S $(BUILD)/gen/flamegraph.page $(BUILD)/f
 
 # Criterion's assertion macros convert between signed and unsigned by themselves, so -Wconversion stops at our own code.
 $(UNIT_OBJ): WARN_FLAGS += -Wno-conversion
-$(BUILD)/tests/unit: $(UNIT_OBJ) $(LIB_OBJ) $(BUILD)/flags
+$(BUILD)/tests/unit: $(UNIT_OBJ) $(filter-out %/daemon/main.o,$(DAEMON_OBJ)) $(LIB_OBJ) $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(CFLAGS) $(SAN_FLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) -lcriterion $(LIBS)
 unit: $(BUILD)/tests/unit ## build the unit tests (and run them: make check)

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command line: rates, durations, options, and which format goes into which file. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "daemon/options.h"
+#include "daemon/output.h"
+#include "daemon/parse.h"
+
+enum { WORDS_MAX = 32 };
+
+/* Splits at blanks and reads; the words stay in a static array. */
+static int read_words(struct options *ret_options, const char *line, bool stop_early, struct fault *fault)
+{
+	static char text[1024];
+	static char *words[WORDS_MAX + 1];
+	int count = 0;
+
+	snprintf(text, sizeof(text), "%s", line);
+	for (char *word = strtok(text, " "); word && count < WORDS_MAX; word = strtok(NULL, " "))
+		words[count++] = word;
+	words[count] = NULL;
+	return options_read(ret_options, count, words, stop_early, fault);
+}
+
+static void refuse(const char *line, const char *expected)
+{
+	struct options options;
+	struct fault fault = {0};
+
+	cr_assert_eq(read_words(&options, line, false, &fault), -EINVAL, "%s was taken", line);
+	cr_assert(strstr(fault.why, expected), "%s: \"%s\" does not say \"%s\"", line, fault.why, expected);
+}
+
+Test(parse, rates)
+{
+	static const struct {
+		const char *text;
+		uint64_t interval_ns;
+	} good[] = {
+		{"1000", 1000000}, {"1khz", 1000000}, {"1kHz", 1000000}, {"2.5khz", 400000}, {"10k", 100000}, {"max", 0},
+		{"MAX", 0}, {"1", NS_PER_S}, {"0.5", 2 * NS_PER_S}, {"100hz", 10000000}, {"1000k", 1000}, {".5", 2 * NS_PER_S},
+	};
+	static const char *const bad[] = {
+		"", "0", "-1", "+1", "1e3", "0x10", "inf", "nan", "1khzz", "1 khz", " 1", "k", ".", "1.2.3", "1001k", "0.0001", "max ",
+		"1mhz", "1,000", "99999999999999999999999999999999999999999",
+	};
+	uint64_t interval_ns;
+
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		cr_assert_eq(parse_rate(good[i].text, &interval_ns), 0, "%s", good[i].text);
+		cr_assert_eq(interval_ns, good[i].interval_ns, "%s gives %lu", good[i].text, (unsigned long)interval_ns);
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		cr_assert_eq(parse_rate(bad[i], &interval_ns), -EINVAL, "\"%s\" was taken", bad[i]);
+}
+
+Test(parse, durations)
+{
+	static const struct {
+		const char *text;
+		uint64_t ns;
+	} good[] = {
+		{"2.5", 2500 * NS_PER_MS}, {"10s", 10 * NS_PER_S}, {"5m", 300 * NS_PER_S}, {"1h", 3600 * NS_PER_S},
+		{"500ms", 500 * NS_PER_MS}, {"0.001", NS_PER_MS}, {"1H", 3600 * NS_PER_S},
+	};
+	static const char *const bad[] = {"", "0", "0s", "-5", "5x", "s", "1e9", "inf", "99999999h", "5 s", "1m30s", "0.0000000001"};
+	uint64_t ns;
+
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		cr_assert_eq(parse_duration(good[i].text, &ns), 0, "%s", good[i].text);
+		cr_assert_eq(ns, good[i].ns, "%s gives %lu", good[i].text, (unsigned long)ns);
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		cr_assert_eq(parse_duration(bad[i], &ns), -EINVAL, "\"%s\" was taken", bad[i]);
+}
+
+Test(parse, process_ids)
+{
+	static const char *const bad[] = {"", "0", "-1", "+1", "1x", " 1", "2147483648", "99999999999999999999999"};
+	pid_t pid;
+
+	cr_assert_eq(parse_pid("4711", &pid), 0);
+	cr_assert_eq(pid, 4711);
+	cr_assert_eq(parse_pid("2147483647", &pid), 0);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		cr_assert_eq(parse_pid(bad[i], &pid), -EINVAL, "\"%s\" was taken", bad[i]);
+}
+
+Test(options, defaults)
+{
+	struct options o;
+	struct fault fault;
+
+	cr_assert_eq(read_words(&o, "attach 12 13", false, &fault), 0);
+	cr_assert_eq(o.action, OPTIONS_GO);
+	cr_assert_eq(o.interval_ns, NS_PER_MS);
+	cr_assert_eq(o.duration_ns, 0);
+	cr_assert_eq(o.mode, MODE_WALL);
+	cr_assert(o.idle && o.gc && o.jitter);
+	cr_assert_not(o.subprocesses || o.stats || o.realtime || o.quiet || o.verbose || o.has_omit || o.has_stop);
+	cr_assert_eq(o.format_count + o.output_count + o.thread_count, 0);
+	cr_assert_eq(o.operand_count, 2);
+	cr_assert_str_eq(o.operands[1], "13");
+	options_release(&o);
+}
+
+Test(options, all_of_them, .description = "before and behind the operands")
+{
+	struct options o;
+	struct fault fault;
+
+	cr_assert_eq(read_words(&o,
+	                        "attach -r 2khz 12 -d 1m -f text -o a.txt --mode gil -t worker -t 77 --no-idle --no-gc --no-jitter "
+	                        "--subprocesses --omit x[0-9]+ --stop main --stats --realtime -qv --collapsed-style=tachyon 13",
+	                        false, &fault),
+	             0, "%s", fault.why);
+	cr_assert_eq(o.interval_ns, 500000);
+	cr_assert_eq(o.duration_ns, 60 * NS_PER_S);
+	cr_assert_str_eq(o.formats[0], "text");
+	cr_assert_str_eq(o.outputs[0], "a.txt");
+	cr_assert_eq(o.mode, MODE_GIL);
+	cr_assert_eq(o.thread_count, 2);
+	cr_assert_str_eq(o.threads[0].name, "worker");
+	cr_assert_null(o.threads[1].name);
+	cr_assert_eq(o.threads[1].tid, 77);
+	cr_assert_not(o.idle || o.gc || o.jitter);
+	cr_assert(o.subprocesses && o.stats && o.realtime && o.quiet && o.verbose && o.has_omit && o.has_stop);
+	cr_assert_eq(regexec(&o.omit, "ax12", 0, NULL, 0), 0);
+	cr_assert_neq(regexec(&o.omit, "ax", 0, NULL, 0), 0);
+	cr_assert_eq(o.collapsed_style, COLLAPSED_TACHYON);
+	cr_assert_eq(o.operand_count, 2);
+	cr_assert_str_eq(o.operands[0], "12");
+	options_release(&o);
+}
+
+Test(options, the_commands_own_options_are_its_own)
+{
+	struct options o;
+	struct fault fault;
+
+	cr_assert_eq(read_words(&o, "run -r 5 python -r x --nonsense", true, &fault), 0);
+	cr_assert_eq(o.interval_ns, NS_PER_S / 5);
+	cr_assert_eq(o.operand_count, 4);
+	cr_assert_str_eq(o.operands[0], "python");
+	options_release(&o);
+	cr_assert_eq(read_words(&o, "run -q -- -odd --help", true, &fault), 0);
+	cr_assert_eq(o.action, OPTIONS_GO);
+	cr_assert_str_eq(o.operands[0], "-odd");
+	options_release(&o);
+}
+
+Test(options, help_and_version_win)
+{
+	struct options o;
+	struct fault fault;
+
+	cr_assert_eq(read_words(&o, "attach --help", false, &fault), 0);
+	cr_assert_eq(o.action, OPTIONS_HELP);
+	cr_assert_eq(read_words(&o, "attach 12 --version -q", false, &fault), 0);
+	cr_assert_eq(o.action, OPTIONS_VERSION);
+}
+
+Test(options, refused)
+{
+	refuse("attach -r 0 1", "-r 0: not a rate");
+	refuse("attach -d x 1", "-d x: not a duration");
+	refuse("attach --mode often 1", "--mode often: no such mode");
+	refuse("attach --mode exception 1", "--mode exception: not built yet");
+	refuse("attach --native 1", "--native: not built yet");
+	refuse("attach --blocking 1", "--blocking: not built yet");
+	refuse("attach --opcodes 1", "--opcodes: not built yet");
+	refuse("attach --record x 1", "--record: not built yet");
+	refuse("attach --async 1", "--async: not built yet");
+	refuse("attach --locals 1", "--locals: not built yet");
+	refuse("attach --omit ( 1", "--omit (: not a regular expression");
+	refuse("attach --stop ok --stop [ 1", "--stop [: not a regular expression");
+	refuse("attach --collapsed-style x 1", "--collapsed-style x: no such style");
+	refuse("attach 1 --nonsense", "--nonsense: no such option");
+	refuse("attach 1 --nonsense=4", "--nonsense: no such option");
+	refuse("attach 1 -z", "-z: no such option");
+	refuse("attach 1 -qz", "-z: no such option");
+	refuse("attach 1 -r", "-r: needs a value");
+	refuse("attach 1 --rate", "--rate: needs a value");
+	refuse("attach 1 --idle=1", "--idle: takes no value");
+}
+
+/* Plans the outputs of a command line for process 42. */
+static int plan(struct outputs *ret_outputs, const char *line, struct fault *fault)
+{
+	struct options options;
+	int err;
+
+	cr_assert_eq(read_words(&options, line, false, fault), 0, "%s", fault->why);
+	err = outputs_plan(ret_outputs, &options, 42, 0, fault);
+	options_release(&options);
+	return err;
+}
+
+static void expect(const char *line, size_t count, const char *const *formats, const char *const *paths)
+{
+	struct outputs outputs;
+	struct fault fault;
+
+	cr_assert_eq(plan(&outputs, line, &fault), 0, "%s: %s", line, fault.why);
+	cr_assert_eq(outputs.count, count, "%s", line);
+	for (size_t i = 0; i < count; i++) {
+		cr_assert_str_eq(outputs.items[i].format->name, formats[i], "%s", line);
+		if (paths[i])
+			cr_assert_str_eq(outputs.items[i].path, paths[i], "%s", line);
+		else
+			cr_assert_null(outputs.items[i].path, "%s", line);
+	}
+	outputs_release(&outputs);
+}
+
+static void refuse_plan(const char *line, const char *expected)
+{
+	struct outputs outputs;
+	struct fault fault = {0};
+
+	cr_assert_eq(plan(&outputs, line, &fault), -EINVAL, "%s was taken", line);
+	cr_assert(strstr(fault.why, expected), "%s: \"%s\" does not say \"%s\"", line, fault.why, expected);
+}
+
+Test(outputs, pairs)
+{
+	expect("attach -f text -o a", 1, (const char *[]){"text"}, (const char *[]){"a"});
+	expect("attach -o a.collapsed", 1, (const char *[]){"collapsed"}, (const char *[]){"a.collapsed"});
+	expect("attach -o a.b/plain", 1, (const char *[]){"flamegraph"}, (const char *[]){"a.b/plain"});
+	expect("attach -o -", 1, (const char *[]){"flamegraph"}, (const char *[]){NULL});
+	expect("attach -f text -o a.html", 1, (const char *[]){"text"}, (const char *[]){"a.html"});
+	expect("attach -o a.html -o b.txt", 2, (const char *[]){"flamegraph", "text"}, (const char *[]){"a.html", "b.txt"});
+	expect("attach -f text -f collapsed -o x -o y", 2, (const char *[]){"text", "collapsed"}, (const char *[]){"x", "y"});
+	expect("attach -f text -f flamegraph -o stem", 2, (const char *[]){"text", "flamegraph"},
+	       (const char *[]){"stem.txt", "stem.html"});
+}
+
+Test(outputs, default_names)
+{
+	struct outputs outputs;
+	struct fault fault;
+
+	cr_assert_eq(plan(&outputs, "attach -f text -f flamegraph", &fault), 0);
+	cr_assert_eq(outputs.count, 2);
+	cr_assert_eq(strncmp(outputs.items[0].path, "sampled-42-", strlen("sampled-42-")), 0, "%s", outputs.items[0].path);
+	cr_assert_str_eq(strrchr(outputs.items[0].path, '.'), ".txt");
+	cr_assert_str_eq(strrchr(outputs.items[1].path, '.'), ".html");
+	outputs_release(&outputs);
+}
+
+Test(outputs, snapshot_names)
+{
+	static const struct {
+		const char *line, *stem, *suffix;
+	} cases[] = {
+		{"attach -o d.d/a.html", "d.d/a", ".html"},
+		{"attach -f collapsed -o a.folded.gz", "a.folded", ".gz"},
+		{"attach -f text -o d.d/a", "d.d/a", ".txt"},
+		{"attach -f text -o .hidden", ".hidden", ".txt"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct outputs outputs;
+		struct fault fault;
+
+		cr_assert_eq(plan(&outputs, cases[i].line, &fault), 0, "%s", fault.why);
+		cr_assert_str_eq(outputs.items[0].stem, cases[i].stem);
+		cr_assert_str_eq(outputs.items[0].suffix, cases[i].suffix);
+		outputs_release(&outputs);
+	}
+}
+
+Test(outputs, refused)
+{
+	refuse_plan("attach -f nonsense", "-f nonsense: no such format");
+	refuse_plan("attach -f pprof", "-f pprof: not built yet");
+	refuse_plan("attach -o a.xyz", "its suffix tells no format");
+	refuse_plan("attach -f text -f text -f text -o a -o b", "do not pair");
+	refuse_plan("attach -f text -o a -o b", "do not pair");
+	refuse_plan("attach -f text -f collapsed -o -", "standard output takes one format only");
+	refuse_plan("attach -f text -f collapsed -o - -o b", "standard output takes one format only");
+	refuse_plan("attach -f text -f flamegraph -o a -o a", "named for two formats");
+	refuse_plan("attach -f text -f text -o a", "named for two formats");
+}
