@@ -100,7 +100,6 @@ static int add_thread(struct aggregator *aggregator, const struct rec_thread *re
 	err = thread_new(&thread, record->id, process, &aggregator->budget);
 	if (err)
 		return err;
-	thread->seen_ns = kept->seen_ns; /* it was alive just now */
 	err = thread_describe(thread, record, &aggregator->options);
 	if (!err)
 		err = lookup_add(&aggregator->thread_ids, lookup_hash_id(record->id), aggregator->thread_count);
@@ -136,7 +135,6 @@ static int feed_thread(struct aggregator *aggregator, const struct rec_thread *r
 
 static int feed_stack(struct aggregator *aggregator, const struct rec_stack *record)
 {
-	struct kept_process *process;
 	struct thread *thread;
 	enum taken taken;
 	uint32_t index;
@@ -170,9 +168,6 @@ static int feed_stack(struct aggregator *aggregator, const struct rec_stack *rec
 		aggregator->out_of_memory += record->count;
 		break;
 	}
-	process = &aggregator->processes[thread->process];
-	if (process->seen_ns < record->t_last_ns)
-		process->seen_ns = record->t_last_ns;
 	if (aggregator->first_ns == 0 || record->t_first_ns < aggregator->first_ns)
 		aggregator->first_ns = record->t_first_ns;
 	if (aggregator->last_ns < record->t_last_ns)

@@ -1,22 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Thread churn: a process that starts and ends threads for hours would leave as many trees. Those of its ended threads
- * become one.
- *
- * No record says that a thread ended; but the sampler ends each run after 100 ms, so one that has been silent for seconds,
- * while its process was not, is no more. Its id is forgotten with it: ids are never used twice. */
+ * become one. A thread's id is forgotten with it: ids are never used twice. */
 #include "aggregator/state.h"
-#include "base/clock.h"
-
-/* How long a thread must have been silent, in time of its own process: one that stands still as a whole loses nobody. */
-#define ENDED_AFTER_NS (10 * NS_PER_S)
 
 /* So many threads more before the process is looked through again, so that the search costs little per thread. */
 enum { FOLD_STEP = 256 };
-
-static bool has_ended(const struct thread *thread, const struct kept_process *process)
-{
-	return !thread->is_main && thread->seen_ns + ENDED_AFTER_NS < process->seen_ns;
-}
 
 static void fold(struct aggregator *aggregator, struct kept_process *process, const struct thread *thread)
 {
@@ -54,7 +42,7 @@ void fold_ended_threads(struct aggregator *aggregator, uint32_t index)
 	for (uint32_t i = 0; i < aggregator->thread_count; i++) {
 		struct thread *thread = aggregator->threads[i];
 
-		if (thread->process != index || !has_ended(thread, process)) {
+		if (thread->process != index || !thread->has_ended) {
 			move_thread(aggregator, i, kept++);
 			continue;
 		}

@@ -21,7 +21,6 @@ enum { FOLD_THREADS = 1024 };
 /* A target. */
 struct kept_process {
 	struct process process;
-	uint64_t seen_ns;      /* end of the last run of any of its threads */
 	uint32_t thread_count; /* in aggregator.threads */
 	uint32_t fold_at;      /* so many threads are looked through for ended ones */
 	/* The trees of ended threads that were folded, as one. No nodes: none were. */

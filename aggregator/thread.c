@@ -85,6 +85,7 @@ int thread_describe(struct thread *thread, const struct rec_thread *record, cons
 	thread->tid = record->tid;
 	thread->start_time = record->start_time;
 	thread->is_main = record->flags & THREAD_MAIN;
+	thread->has_ended = record->flags & THREAD_ENDED;
 	thread->excluded = is_excluded(thread, options);
 	return 0;
 }
@@ -219,7 +220,6 @@ int thread_take(struct thread *thread, struct symbols *symbols, const struct agg
 	stack_restart(stack, record->shared);
 	if (err)
 		return err;
-	thread->seen_ns = record->t_last_ns;
 	if (!is_wanted(thread, options, record->status)) {
 		*ret_taken = TAKEN_FILTERED;
 		return 0;

@@ -37,9 +37,9 @@ struct thread {
 	uint64_t tid;
 	uint64_t start_time;
 	bool is_main;
+	bool has_ended;
 	bool excluded; /* by the thread filter */
 	char *name;    /* owned; NULL: none known */
-	uint64_t seen_ns;             /* end of its last run, counted or not */
 	uint64_t t_first_ns, t_last_ns; /* of the samples in its tree */
 	uint32_t depth_max;
 	struct stack stack;

@@ -17,7 +17,7 @@ enum rec_type {
 	REC_SYMBOL = 1, /* struct rec_symbol: a function, or a special frame */
 	REC_FORGET,     /* struct rec_forget: a symbol that no later stack names */
 	REC_MAPPING,    /* reserved for native frames */
-	REC_THREAD,     /* struct rec_thread: a thread, or its new name */
+	REC_THREAD,     /* struct rec_thread: a thread, its new name, or its end */
 	REC_STACK,      /* struct rec_stack: a run of identical samples of one thread */
 	REC_FACTS,      /* struct rec_facts: one target's sampling facts and losses so far */
 	REC_TARGET,     /* struct rec_target: a target was attached, exec'd, or is gone */
@@ -82,7 +82,8 @@ struct rec_thread {
 };
 
 enum {
-	THREAD_MAIN = 1, /* tid equals the process' pid */
+	THREAD_MAIN = 1,  /* tid equals the process' pid */
+	THREAD_ENDED = 2, /* it is no more: no later stack names it */
 };
 
 /* What a thread was seen doing. wall is every sample; the rest are bits. */

@@ -31,12 +31,12 @@ static bool grow_frames(struct frame **frames, uint32_t *room, uint32_t depth)
 bool target_announce(struct target *target, enum target_event event, uint64_t now_ns)
 {
 	char name[1024];
-	int bytes = event == TARGET_ATTACHED || event == TARGET_EXECED ? proc_command_line(target->proc.pid, name, sizeof(name)) : 0;
+	bool named = (event == TARGET_ATTACHED || event == TARGET_EXECED) &&
+	             proc_command_line(target->proc.pid, name, sizeof(name)) == 0;
+	size_t bytes = named ? strlen(name) : 0;
 	struct rec_target *record;
 
-	if (bytes < 0)
-		bytes = 0;
-	record = ring_reserve(target->ring, rec_round(sizeof(*record) + (size_t)bytes), REC_TARGET);
+	record = ring_reserve(target->ring, rec_round(sizeof(*record) + bytes), REC_TARGET);
 	if (!record)
 		return false;
 	record->id = target->id;
@@ -49,7 +49,7 @@ bool target_announce(struct target *target, enum target_event event, uint64_t no
 	record->flags = 0;
 	record->pad = 0;
 	record->name_bytes = (uint32_t)bytes;
-	memcpy(record->text, name, (size_t)bytes);
+	memcpy(record->text, name, bytes);
 	ring_commit(target->ring);
 	return true;
 }
@@ -80,30 +80,44 @@ static int64_t interpreter_id(const struct target *target, raddr_t interp)
 	return 0;
 }
 
-bool thread_announce(struct target *target, struct thread *t)
+static bool write_thread(struct target *target, const struct thread *t, uint64_t start_time, uint32_t flags)
 {
-	struct proc_stat stat = {0};
 	size_t bytes = strlen(t->name);
-	struct rec_thread *record;
+	struct rec_thread *record = ring_reserve(target->ring, rec_round(sizeof(*record) + bytes), REC_THREAD);
 
-	if (!target->attached)
-		target->attached = target_announce(target, TARGET_ATTACHED, clock_now_ns());
-	record = target->attached ? ring_reserve(target->ring, rec_round(sizeof(*record) + bytes), REC_THREAD) : NULL;
 	if (!record)
 		return false;
-	if (t->tid > 0)
-		proc_stat_read(&stat, target->proc.pid, t->tid);
 	record->id = t->id;
 	record->target = target->id;
 	record->interpreter = interpreter_id(target, t->interp);
 	record->tid = (uint64_t)t->tid;
-	record->start_time = stat.start_time;
-	record->flags = t->tid == target->proc.pid ? THREAD_MAIN : 0;
+	record->start_time = start_time;
+	record->flags = flags | (t->tid == target->proc.pid ? THREAD_MAIN : 0);
 	record->name_bytes = (uint32_t)bytes;
 	memcpy(record->text, t->name, bytes);
 	ring_commit(target->ring);
-	t->announced = true;
 	return true;
+}
+
+bool thread_announce(struct target *target, struct thread *t)
+{
+	struct proc_stat stat = {0};
+
+	if (!target->attached)
+		target->attached = target_announce(target, TARGET_ATTACHED, clock_now_ns());
+	if (!target->attached)
+		return false;
+	if (t->tid > 0 && t->start_time == 0 && proc_stat_read(&stat, target->proc.pid, t->tid) == 0)
+		t->start_time = stat.start_time;
+	t->announced = write_thread(target, t, t->start_time, 0);
+	return t->announced;
+}
+
+void thread_end(struct target *target, const struct thread *t)
+{
+	/* When the ring is full the consumer keeps one thread longer than it need. */
+	if (t->announced)
+		write_thread(target, t, t->start_time, THREAD_ENDED);
 }
 
 /* Whatever is written names only what the consumer knows. */

@@ -16,13 +16,9 @@ int target_open(struct target **ret_target, pid_t pid, struct fault *fault)
 	if (!target)
 		return fault_set(fault, -ENOMEM, NULL, "out of memory");
 	target->remote.mem_fd = -1;
-	err = remote_open(&target->remote, pid);
+	err = discover_open(&target->remote, pid, fault);
 	if (!err)
 		err = discover(&target->proc, &target->remote, fault);
-	else if (err == -ESRCH)
-		fault_set(fault, err, NULL, "no such process");
-	else
-		fault_set(fault, err, NULL, "%s", strerror(-err));
 	if (err) {
 		target_free(target);
 		return err;

@@ -99,6 +99,8 @@ void runs_retire_codes(struct target *target);
 bool target_announce(struct target *target, enum target_event event, uint64_t now_ns);
 void target_write_facts(struct target *target);
 bool thread_announce(struct target *target, struct thread *t);
+/* Tells the consumer that an announced thread is no more. */
+void thread_end(struct target *target, const struct thread *t);
 
 /* target.c: gives an opened target what it needs to be sampled; options, symbols and ring stay the caller's. 0 or -ENOMEM. */
 int target_adopt(struct target *target, const struct sampler_options *options, struct symtab *symbols, struct ring *ring,

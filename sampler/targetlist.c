@@ -231,6 +231,7 @@ int target_list(struct target *target, uint64_t now_ns)
 	/* What was not met any more has ended. */
 	for (uint32_t i = count; i < target->thread_count; i++) {
 		run_close(target, target->threads[i]);
+		thread_end(target, target->threads[i]);
 		thread_free(target->threads[i]);
 	}
 	target->thread_count = count;

@@ -47,6 +47,7 @@ struct thread {
 	pid_t tid;
 	uint64_t thread_id; /* pthread_self() of the thread */
 	uint64_t native_id; /* its tid as the target sees it; 0 where the version does not keep it */
+	uint64_t start_time; /* clock ticks since boot; 0: not asked yet, or unknown */
 	uint64_t name_checked_ns;
 	char name[64];
 

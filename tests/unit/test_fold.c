@@ -40,12 +40,14 @@ static const struct thread_tree *tree_named(const struct profile *profile, const
 }
 
 /* The builder looks its threads up one by one, so the records of the many are made here. */
-static void feed_thread(struct aggregator *aggregator, uint32_t id, uint64_t now_ns)
+static void feed_thread(struct aggregator *aggregator, uint32_t id, uint64_t now_ns, bool ends)
 {
 	struct stream one = {.now_ns = now_ns};
 
 	stream_thread(&one, id, 1, 1000 + id, 0, NULL);
 	stream_stack(&one, id, STATUS_ON_CPU, 2, stack, 1 + id % 2);
+	if (ends)
+		stream_thread(&one, id, 1, 1000 + id, THREAD_ENDED, NULL);
 	cr_assert_eq(stream_feed(&one, aggregator), 0);
 	stream_release(&one);
 }
@@ -61,7 +63,7 @@ Test(fold, ended_threads_become_one)
 	cr_assert_eq(aggregator_new(&aggregator, &options), 0);
 	cr_assert_eq(stream_feed(&s, aggregator), 0);
 	for (uint32_t id = 2; id < THREADS + 2; id++) {
-		feed_thread(aggregator, id, NS_PER_S + id * 100 * NS_PER_MS);
+		feed_thread(aggregator, id, NS_PER_S + id * 100 * NS_PER_MS, id != LASTING);
 		if (id == LASTING || (id > LASTING && id % 10 == 0)) { /* one thread that lives on */
 			struct stream one = {.now_ns = NS_PER_S + id * 100 * NS_PER_MS};
 
@@ -98,7 +100,7 @@ Test(fold, few_threads_and_living_threads_stay_apart)
 	cr_assert_eq(aggregator_new(&aggregator, &options), 0);
 	cr_assert_eq(stream_feed(&s, aggregator), 0);
 	for (uint32_t id = 2; id < 1000; id++) /* few, long ended */
-		feed_thread(aggregator, id, NS_PER_S + id * NS_PER_S);
+		feed_thread(aggregator, id, NS_PER_S + id * NS_PER_S, true);
 	cr_assert_eq(aggregator_profile(aggregator, &profile), 0);
 	cr_assert_eq(profile->thread_count, 999);
 	profile_free(profile);
@@ -106,8 +108,8 @@ Test(fold, few_threads_and_living_threads_stay_apart)
 
 	cr_assert_eq(aggregator_new(&aggregator, &options), 0);
 	cr_assert_eq(stream_feed(&s, aggregator), 0);
-	for (uint32_t id = 2; id < 5000; id++) /* many, all seen within the last seconds */
-		feed_thread(aggregator, id, NS_PER_S + id * NS_PER_MS);
+	for (uint32_t id = 2; id < 5000; id++) /* many, all alive */
+		feed_thread(aggregator, id, NS_PER_S + id * NS_PER_MS, false);
 	cr_assert_eq(aggregator_profile(aggregator, &profile), 0);
 	cr_assert_eq(profile->thread_count, 4999);
 	cr_assert_null(tree_named(profile, "(ended threads)"));
