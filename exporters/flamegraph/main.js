@@ -31,8 +31,9 @@ function scrollToRoot() {
 	paintNow();
 }
 
-// Builds the tree anew and draws it, and says how long that took. begun: from when on to count.
-function rebuild(begun = performance.now()) {
+// Builds the tree anew and draws it, and says how long that took.
+function rebuild() {
+	const begun = performance.now();
 	const several = view.threads === "separate" || view.threads.startsWith("process:");
 	const picked = pickedThreads(), upright = new UprightTree(picked, view.byLine, several && !view.inverted);
 	view.rootName = view.threads.startsWith("thread:") && picked.length === 1 ? picked[0].label : "all";
@@ -219,8 +220,14 @@ const keys = {
 	w: () => setWeight(cycle(Array.from(element("weight").options, (option) => Number(option.value)), view.weight, 1)),
 	"[": () => toggle("threads", cycle(Array.from(element("threads").options, (option) => option.value), view.threads, -1)),
 	"]": () => toggle("threads", cycle(Array.from(element("threads").options, (option) => option.value), view.threads, 1)),
-	d: () => setTheme(!dark), s: () => element("facts").showModal(), "?": () => element("help").showModal(),
+	d: () => setTheme(!dark), s: () => show("facts"), "?": () => show("help"),
 };
+
+// The button at a dialog's end takes the focus: back to its beginning.
+function show(id) {
+	element(id).showModal();
+	element(id).scrollTop = 0;
+}
 
 function setTheme(on) {
 	setDark(on);
@@ -347,8 +354,10 @@ function listen() {
 	on("by-line", "click", () => toggle("byLine", true));
 	on("reset", "click", () => zoom(0));
 	on("theme", "click", () => setTheme(!dark));
-	on("facts-button", "click", () => element("facts").showModal());
-	on("help-button", "click", () => element("help").showModal());
+	on("facts-button", "click", () => show("facts"));
+	on("help-button", "click", () => show("help"));
+	for (const id of ["facts", "help"]) // a click beside a dialog closes it
+		on(id, "click", (event) => event.target === element(id) && element(id).close());
 	on("search", "input", () => search());
 	document.addEventListener("keydown", onKey);
 	canvas.addEventListener("pointerdown", (event) => drag = {x: event.clientX, from: view.from, moved: false});
@@ -363,7 +372,9 @@ function listen() {
 }
 
 window.sampled = {
-	lastDrawMs: 0, view, zoom, search,
+	lastDrawMs: 0, // the last time that a tree was built and drawn
+	loadMs: 0,     // all the page took, with reading its data
+	view, zoom, search,
 	// What is drawn, for tests: name, place, rectangle in the canvas.
 	frames: () => view.boxes.map((box) => ({
 		name: box.node === OTHER ? "(other)" : labelOf(view.tree, box.node), place: box.node === OTHER ? "" : placeOf(view.tree, box.node, true),
@@ -378,4 +389,5 @@ fillFacts();
 fillHelp();
 fillPickers();
 listen();
-rebuild(loadStart);
+rebuild();
+window.sampled.loadMs = performance.now() - loadStart;

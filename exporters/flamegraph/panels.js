@@ -184,7 +184,7 @@ const KEYS = [
 	["0 or Home", "zoom out all the way"], ["Esc", "close, clear the search, then zoom out"], ["/", "search; /text/ is a regular expression"],
 	["n  N", "next, previous match in view"], ["i", "inverted: from callees to callers"], ["f", "icicle or flame"], ["l", "by function or by line"],
 	["c", "colour by status, category, file"], ["w", "next measure for the width"], ["[  ]", "previous, next thread"],
-	["d", "light or dark"], ["s", "sampling facts and losses"], ["?", "this help"], ["wheel + Ctrl", "zoom at the pointer"], ["drag", "move sideways when zoomed"],
+	["d", "light or dark"], ["s", "sampling facts and losses"], ["?", "this help"], ["Ctrl + wheel", "zoom at the pointer"], ["drag", "move sideways when zoomed"],
 ];
 
 function fillHelp() {

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writes flame graphs for the browser test: make_profile KIND OUT [SOURCE]. No sampling: what is in them is known.
+ * SOURCE is a file whose lines a frame of the hostile profile names. OUT's suffix says the format. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "exporters/format.h"
+#include "tests/unit/build_profile.h"
+
+enum { HELD = STATUS_ON_CPU | STATUS_GIL };
+
+/* What a page must show as text: nothing here may run, close an element or reorder its neighbours. */
+static const char *const hostile[] = {
+	"</script><script>window.hacked=1</script>", "<!--<script>", "<img src=x onerror=window.hacked=1>", "a\xe2\x80\xa8" "b\xe2\x80\xa9" "c", "\xe2\x80\xae" "gnihtyna",
+	"'\"`${window.hacked=1}\\", "@DATA@", "\xe5\x87\xbd\xe6\x95\xb0\xf0\x9f\x94\xa5", "__proto__", "constructor",
+};
+
+/* A small program's profile with the four states, a hostile part, and a frame at line 4 of the source. */
+static void make_hostile(struct profile *p, const char *source)
+{
+	uint32_t process = built_process(p, (int32_t)getpid(), "python3 server.py --name=</title><b>bold");
+	uint32_t main_thread = built_thread(p, process, 0, (uint64_t)getpid(), "MainThread");
+	uint32_t worker = built_thread(p, process, 0, 4712, "worker </option><script>window.hacked=1</script>");
+	uint32_t nameless = built_thread(p, process, 2, 4713, NULL);
+	uint32_t serve = built_symbol(p, "serve", "/srv/app/server.py", 10), handle = built_symbol(p, "Handler.handle", "/srv/app/server.py", 40);
+	uint32_t dumps = built_symbol(p, "dumps", "/usr/lib/python3.12/json/__init__.py", 183);
+	uint32_t encode = built_symbol(p, "JSONEncoder.iterencode", "/usr/lib/python3.12/json/encoder.py", 205);
+	uint32_t match = built_symbol(p, "Pattern.match", "/srv/venv/lib/python3.12/site-packages/regex/core.py", 77);
+	uint32_t sleeping = built_symbol(p, "pause", "/srv/app/server.py", 90), gc = built_symbol(p, "<GC>", "", 0);
+	uint32_t fib = built_symbol(p, "fib", "/srv/app/work.py", 3), import = built_symbol(p, "_find_and_load", "<frozen importlib._bootstrap>", 1349);
+	char path[4096];
+	uint32_t at, top;
+
+	top = built_child(p, main_thread, 0, serve, 21);
+	at = built_child(p, main_thread, top, handle, 48);
+	built_sample(p, main_thread, at, 140, HELD);
+	built_sample(p, main_thread, built_child(p, main_thread, built_child(p, main_thread, at, dumps, 231), encode, 221), 900, HELD);
+	built_sample(p, main_thread, built_child(p, main_thread, built_child(p, main_thread, at, dumps, 238), encode, 257), 260, STATUS_GIL_WAIT);
+	built_sample(p, main_thread, built_child(p, main_thread, at, match, 80), 700, HELD);
+	built_sample(p, main_thread, built_child(p, main_thread, at, match, 95), 310, STATUS_ON_CPU);
+	built_sample(p, main_thread, built_child(p, main_thread, at, gc, 0), 120, HELD | STATUS_GC);
+	built_sample(p, main_thread, built_child(p, main_thread, top, sleeping, 91), 1500, STATUS_IDLE);
+	built_sample(p, main_thread, built_child(p, main_thread, top, import, 1360), 90, STATUS_UNKNOWN);
+
+	at = built_child(p, worker, 0, serve, 25);
+	for (uint32_t depth = 0; depth < 14; depth++) {
+		at = built_child(p, worker, at, fib, 5);
+		built_sample(p, worker, at, 40 + 9 * depth, depth % 3 ? HELD : STATUS_GIL_WAIT);
+	}
+	top = built_child(p, worker, 0, serve, 29);
+	for (size_t i = 0; i < sizeof(hostile) / sizeof(hostile[0]); i++) {
+		uint32_t symbol = built_symbol(p, hostile[i], i % 2 ? "/srv/<evil>&.py" : hostile[i], 7);
+
+		built_sample(p, worker, built_child(p, worker, top, symbol, (uint32_t)i + 1), 300 - 20 * i, STATUS_ON_CPU);
+	}
+	if (source && realpath(source, path)) {
+		uint32_t symbol = built_symbol(p, "has_source", path, 2);
+
+		built_sample(p, nameless, built_child(p, nameless, 0, symbol, 4), 800, STATUS_IDLE);
+	}
+	built_sample(p, nameless, 0, 200, STATUS_IDLE); /* no Python frame */
+	for (uint32_t i = 0; i < 3000; i++) { /* below the drawing threshold on any screen */
+		char name[32];
+
+		snprintf(name, sizeof(name), "tiny_%" PRIu32, i);
+		at = built_child(p, nameless, 0, built_symbol(p, name, "/srv/app/tiny.py", i), i);
+		p->threads[nameless].nodes[at].self[VALUE_SAMPLES] = 1;
+		p->threads[nameless].nodes[at].self[VALUE_WALL] = 20000;
+		p->processes[process].facts.samples++;
+		p->processes[process].facts.attempts++;
+	}
+	p->processes[process].facts.lost[LOSS_TORN] = 7;
+	p->processes[process].facts.attempts += 7;
+	p->processes[process].facts.ticks_late = 12;
+}
+
+/* 100,000 nodes in ten threads: a tree of random branching, the same on each run. */
+static void make_large(struct profile *p)
+{
+	uint32_t process = built_process(p, 5000, "python3 large.py"), symbols[4000], seed = 12345;
+
+	for (uint32_t i = 0; i < 4000; i++) {
+		char name[64], file[96];
+
+		snprintf(name, sizeof(name), "Class%" PRIu32 ".method_%" PRIu32, i / 20, i);
+		snprintf(file, sizeof(file), "/srv/venv/lib/python3.12/site-packages/package%" PRIu32 "/module%" PRIu32 ".py", i % 40, i % 300);
+		symbols[i] = built_symbol(p, name, file, i % 900 + 1);
+	}
+	for (uint32_t t = 0; t < 10; t++) {
+		uint32_t thread = built_thread(p, process, 0, 5000 + t, "pool"), path[41] = {0}, depth = 0;
+
+		while (p->threads[thread].node_count < 10000) {
+			seed = seed * 1664525 + 1013904223;
+			depth = depth < 40 && (seed >> 16) % 8 ? depth + 1 : (seed >> 20) % (depth + 1);
+			if (depth == 0)
+				continue;
+			path[depth] = built_child(p, thread, path[depth - 1], symbols[(seed >> 8) % 4000], (seed >> 10) % 900 + 1);
+			built_sample(p, thread, path[depth], (seed >> 24) % 5 + 1, 1u << (seed >> 13) % 5);
+		}
+	}
+}
+
+static void make_deep(struct profile *p)
+{
+	uint32_t process = built_process(p, 6000, "python3 deep.py"), thread = built_thread(p, process, 0, 6000, "MainThread"), at = 0;
+	uint32_t symbol = built_symbol(p, "recurse", "/srv/deep.py", 1);
+
+	for (uint32_t i = 0; i < 16384; i++) {
+		at = built_child(p, thread, at, symbol, 2);
+		if (i % 4 == 0)
+			built_sample(p, thread, at, 1, HELD);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static struct writer to;
+	struct export_options options = {.sources = true};
+	struct profile *profile = built_new();
+	struct fault fault;
+
+	if (argc < 3) {
+		fprintf(stderr, "usage: make_profile hostile|large|deep|empty OUT [SOURCE]\n");
+		return 2;
+	}
+	if (strcmp(argv[1], "hostile") == 0)
+		make_hostile(profile, argc > 3 ? argv[3] : NULL);
+	else if (strcmp(argv[1], "large") == 0)
+		make_large(profile);
+	else if (strcmp(argv[1], "deep") == 0)
+		make_deep(profile);
+	if (writer_open(&to, argv[2], &fault) == 0) {
+		const struct format *format = format_by_suffix(argv[2]);
+
+		(format ? format : format_by_name("flamegraph"))->write(profile, &options, &to);
+		writer_close(&to, &fault);
+	}
+	built_free(profile);
+	if (to.err)
+		fprintf(stderr, "make_profile: cannot write %s: %s\n", argv[2], fault.why);
+	return to.err != 0;
+}
