@@ -105,7 +105,9 @@ int targets_add(struct targets *targets, pid_t pid, enum member_origin origin)
 	int err = check_alive(pid, &m.start_time, &fault);
 
 	if (err) {
-		refuse(targets, &m, err, &fault);
+		/* That the command has ended is for its parent, us, to see elsewhere. */
+		if (origin != MEMBER_COMMAND)
+			refuse(targets, &m, err, &fault);
 		return err;
 	}
 	if (find(targets, pid, m.start_time))
