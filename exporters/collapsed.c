@@ -276,7 +276,7 @@ static void write_line(const struct collapsed *c, const struct line *line, uint3
 
 static void write_lines(struct collapsed *c, struct writer *to)
 {
-	uint32_t nodes = c->nodes.count, count = 0;
+	uint32_t nodes = c->nodes.count, line_count = 0;
 	uint32_t *order = calloc(nodes, sizeof(*order)), *stack = calloc(nodes, sizeof(*stack));
 	uint32_t *ranks = calloc(2 * (size_t)c->labels.count + 1, sizeof(*ranks));
 	struct line *lines = calloc(nodes, sizeof(*lines));
@@ -292,9 +292,9 @@ static void write_lines(struct collapsed *c, struct writer *to)
 		goto out;
 	for (uint32_t n = 1; n < nodes; n++)
 		if (counts_of(c)[n] > 0)
-			lines[count++] = (struct line){.count = counts_of(c)[n], .order = order[n], .node = n};
-	qsort(lines, count, sizeof(*lines), compare_lines);
-	for (uint32_t i = 0; i < count && !to->err; i++)
+			lines[line_count++] = (struct line){.count = counts_of(c)[n], .order = order[n], .node = n};
+	qsort(lines, line_count, sizeof(*lines), compare_lines);
+	for (uint32_t i = 0; i < line_count && !to->err; i++)
 		write_line(c, &lines[i], stack, to);
 out:
 	free(order);

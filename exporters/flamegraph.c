@@ -21,7 +21,8 @@
 #include "exporters/walk.h"
 
 /* The page, in the assembler file; the data goes between the two parts. */
-extern const char flamegraph_page[], flamegraph_page_end[];
+extern const char flamegraph_page[];
+extern const uint32_t flamegraph_page_bytes;
 
 static const char data_mark[] = "@DATA@";
 
@@ -187,7 +188,7 @@ static void write_data(struct flamegraph *f, const struct export_options *option
 
 int flamegraph_write(const struct profile *profile, const struct export_options *options, struct writer *to)
 {
-	const char *mark = memmem(flamegraph_page, (size_t)(flamegraph_page_end - flamegraph_page), data_mark, sizeof(data_mark) - 1);
+	const char *mark = memmem(flamegraph_page, flamegraph_page_bytes, data_mark, sizeof(data_mark) - 1);
 	struct flamegraph f = {.profile = profile};
 
 	if (!mark) {
@@ -198,10 +199,11 @@ int flamegraph_write(const struct profile *profile, const struct export_options 
 	if (!f.process_of || pair_set_add(&f.frames, 0, 0) == INTERN_FAILED) {
 		f.err = -ENOMEM;
 	} else {
-		writer_add(to, flamegraph_page, (size_t)(mark - flamegraph_page));
+		size_t before = (size_t)(mark - flamegraph_page), behind = before + sizeof(data_mark) - 1;
+
+		writer_add(to, flamegraph_page, before);
 		write_data(&f, options, to);
-		mark += sizeof(data_mark) - 1;
-		writer_add(to, mark, (size_t)(flamegraph_page_end - mark));
+		writer_add(to, flamegraph_page + behind, flamegraph_page_bytes - behind);
 	}
 	if (f.err && !to->err)
 		to->err = f.err;
