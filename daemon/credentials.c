@@ -94,8 +94,8 @@ int credentials_assume(const struct credentials *credentials, struct credentials
 {
 	struct credentials own = {.uid = current_fsuid(), .gid = current_fsgid(), .group_count = -1};
 
-	if (own.uid == credentials->uid && own.uid != 0) {
-		/* Our own processes: nothing that we open for them is more than they could open. */
+	if (own.uid == credentials->uid) {
+		/* Who runs as us can do what we can. */
 		*ret_saved = own;
 		return 0;
 	}

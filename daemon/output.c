@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "daemon/credentials.h"
 #include "daemon/error.h"
 #include "daemon/terminal.h"
 #include "exporters/writer.h"
@@ -237,6 +238,22 @@ static int announce(const struct outputs *outputs, const char *path)
 	return err;
 }
 
+/* Source lines are read with the rights of the one who owns the processes; where they have several owners, or those rights
+ * cannot be had, they are left out. */
+static int export_profile(struct outputs *outputs, const struct format *format, const struct profile *profile)
+{
+	struct export_options options = outputs->options;
+	struct credentials owner, saved;
+	int err;
+
+	if (options.sources)
+		options.sources = credentials_of_profile(&owner, profile) == 0 && credentials_assume(&owner, &saved) == 0;
+	err = format->write(profile, &options, outputs->writer);
+	if (options.sources)
+		credentials_restore(&saved);
+	return err;
+}
+
 static int write_to(struct outputs *outputs, const struct output *o, const char *path, const struct profile *profile)
 {
 	struct writer *w = outputs->writer;
@@ -250,7 +267,7 @@ static int write_to(struct outputs *outputs, const struct output *o, const char 
 	if (!err) {
 		note_tmp_path(outputs);
 		/* The exporter's error sticks in the writer, except one of its own, such as no memory. */
-		err = o->format->write(profile, &outputs->options, w);
+		err = export_profile(outputs, o->format, profile);
 		if (err && !w->err) {
 			fault_set(&fault, err, "", "%s", strerror(-err));
 			writer_abort(w);

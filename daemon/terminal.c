@@ -101,6 +101,10 @@ int terminal_print(const char *text)
 	int err;
 
 	pthread_mutex_lock(&lock);
+	/* Both may be the same terminal. */
+	if (progress_shown)
+		(void)write_all(STDERR_FILENO, "\r\033[K", strlen("\r\033[K"));
+	progress_shown = false;
 	err = write_all(STDOUT_FILENO, text, strlen(text));
 	pthread_mutex_unlock(&lock);
 	return err;

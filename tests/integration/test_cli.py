@@ -307,6 +307,32 @@ class Outputs(Folder):
         self.assertNotIn("\033", text)
         self.assertNotIn("\r", text)
 
+    def on_terminal(self, *args, **env):
+        """Both outputs on one terminal; what was written to it."""
+        master, slave = os.openpty()
+        process = support.start_sampled(
+            *args, cwd=self.folder, stdout=slave, stderr=slave, env=dict(os.environ, TERM="xterm", **env)
+        )
+        os.close(slave)
+        text = b""
+        with contextlib.suppress(OSError):  # EIO: the other side is closed
+            while True:
+                text += os.read(master, 4096)
+        os.close(master)
+        self.assertEqual(process.wait(timeout=30), DONE, text)
+        return text.decode()
+
+    def test_progress_only_on_a_terminal(self):
+        text = self.on_terminal("attach", self.target.pid, "-d", "0.8", "-o", "a.txt")
+        self.assertRegex(text, r"\Asampled: 0\.\d s, \d+ samples of 1 process; Ctrl-C stops and writes\r\x1b\[K")
+        self.assertIn("\r\x1b[Ka.txt\r\n", text, "the name stands alone on its line")
+        self.assertEqual(self.on_terminal("attach", self.target.pid, "-q", "-d", "0.3", "-o", "a.txt"), "a.txt\r\n")
+
+    def test_no_color(self):
+        self.assertIn("\x1b[", self.on_terminal("doctor", self.target.pid, NO_COLOR=""))
+        self.assertNotIn("\x1b", self.on_terminal("doctor", self.target.pid, NO_COLOR="1"))
+        self.assertNotIn("\x1b", self.on_terminal("dump", self.target.pid, NO_COLOR="1"))
+
     def test_duration(self):
         done = self.sampled("attach", self.target.pid, "-d", "1500ms", "-r", "100", "--stats", "-f", "flamegraph", "-o", "a.html")
         self.assertEqual(done.returncode, DONE)
