@@ -26,64 +26,64 @@ def collapsed_text(text):
     return text.replace(";", ":").replace("\x7f", " ")
 
 
-class Truth:
+def truth(target):
     """Threads as the target told them: {tid: (thread name, [(function, file, line)] leaf first)}."""
-
-    def __init__(self, target):
-        self.threads = {
-            int(tid): (thread["name"], [tuple(frame) for frame in thread["frames"]])
-            for tid, thread in target.facts["threads"].items()
-        }
+    return {
+        int(tid): (thread["name"], [tuple(frame) for frame in thread["frames"]])
+        for tid, thread in target.facts["threads"].items()
+    }
 
 
-class Compare(unittest.TestCase):
-    maxDiff = 4000
-
-    def assert_frames(self, told, got, tid, name, clean=plain):
-        """told: leaf first, as the target said; got: leaf first, as sampled said."""
-        self.assertEqual(len(told), len(got), "thread %d (%s): told %r…, got %r…" % (tid, name, told[:6], got[:6]))
-        for depth, (expected, found) in enumerate(zip(told, got)):
-            where = "thread %d (%s), frame %d: told %.300r, got %.300r" % (tid, name, depth, expected, found)
-            self.assertEqual(expected[2], found[2], where)
-            self.assertTrue(kept(clean(expected[0]), found[0]), where)
-            self.assertTrue(kept(clean(expected[1]), found[1]), where)
+def frame_problem(told, got, clean):
+    """What is wrong with a stack, leaf first, or None."""
+    if len(told) != len(got):
+        return "told %d frames %.300r…, got %d %.300r…" % (len(told), told[:4], len(got), got[:4])
+    for depth, (expected, found) in enumerate(zip(told, got)):
+        if expected[2] != found[2] or not kept(clean(expected[0]), found[0]) or not kept(clean(expected[1]), found[1]):
+            return "frame %d: told %.300r, got %.300r" % (depth, expected, found)
+    return None
 
 
 @support.each_python
-class Stacks(Compare):
-    def check_parked(self, python):
+class Stacks(unittest.TestCase):
+    def check_parked_dump(self, python):
         with support.Target(python, "parked.py") as target:
-            truth = Truth(target)
-            self.compare_dump(target, truth)
-            self.compare_attach(target, truth)
+            done = support.sampled("dump", target.pid, "--json")
+            self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn(target.state(), "RS", "the target goes on")
+        got = {
+            thread["tid"]: (thread["name"], [(frame["name"], frame["file"], frame["line"]) for frame in thread["frames"]])
+            for thread in json.loads(done.stdout)["threads"]
+        }
+        self.compare(truth(target), got, plain)
 
-    def compare_dump(self, target, truth):
-        done = support.sampled("dump", target.pid, "--json")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        dump = json.loads(done.stdout)
-        threads = {thread["tid"]: thread for thread in dump["threads"]}
-        self.assertLessEqual(set(truth.threads), set(threads), "a thread is missing")
-        for tid, (name, frames) in truth.threads.items():
-            got = [(frame["name"], frame["file"], frame["line"]) for frame in threads[tid]["frames"]]
-            self.assert_frames(frames, got, tid, name)
-            self.assertEqual(plain(name), threads[tid]["name"])
+    def check_parked_attach(self, python):
+        with support.Target(python, "parked.py") as target:
+            done = support.sampled("attach", target.pid, "-d", "1", "-r", "200", "-f", "collapsed", "-o", "-")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(target.state(), "RS", "the target goes on")
+        told, got = truth(target), {}
+        for line in support.parse_collapsed(done.stdout):
+            if line.tid in told:
+                self.assertNotIn(line.tid, got, "a parked thread has one stack: %.2000s" % line.text)
+                self.assertGreater(line.count, 100, "of 200 ticks: %.200s" % line.text)
+            got[line.tid] = (line.thread, line.frames[::-1])
+        self.compare(told, got, lambda text: collapsed_text(plain(text)))
 
-    def compare_attach(self, target, truth):
-        done = support.sampled("attach", target.pid, "-d", "1", "-r", "200", "-f", "collapsed", "-o", "-")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        lines = support.parse_collapsed(done.stdout)
-        of_thread = {}
-        for line in lines:
-            of_thread.setdefault(line.tid, []).append(line)
-        clean = lambda text: collapsed_text(plain(text))
-        for tid, (name, frames) in truth.threads.items():
-            self.assertIn(tid, of_thread, "thread %s is missing" % name)
-            self.assertEqual(len(of_thread[tid]), 1, "a parked thread has one stack: %s" % name)
-            line = of_thread[tid][0]
-            self.assert_frames(frames, line.frames[::-1], tid, name, clean)
-            self.assertEqual(clean(name), line.thread)
-            self.assertGreater(line.count, 100, "of 200 ticks")
+    def compare(self, told, got, clean):
+        """Every thread that the target told of, with its name and all its frames; all that is wrong is said at once."""
+        problems = []
+        for tid, (name, frames) in told.items():
+            if tid not in got:
+                problems.append("thread %d (%s) is missing" % (tid, name))
+                continue
+            if clean(name) != got[tid][0]:
+                problems.append("thread %d (%s) is named %r" % (tid, name, got[tid][0]))
+            problem = frame_problem(frames, got[tid][1], clean)
+            if problem:
+                problems.append("thread %d (%s): %s" % (tid, name, problem))
+        if problems:
+            self.fail("%d of %d threads:\n%s" % (len(problems), len(told), "\n".join(problems)))
 
     def check_churn(self, python):
         """Threads that come and go: each stack of such a thread is one that its source allows, and none is lost track of."""
