@@ -14,6 +14,7 @@
 #define LINETABLE_MAX (1u << 20)
 #define BYTECODE_MAX (1u << 28)
 #define FRAME_SLOTS_MAX (1 << 20)
+#define SCANNED_MAX (1u << 20) /* bytes of bytecode */
 /* Decoding in one tick takes at most this long; the rest waits for the next tick. */
 #define DECODE_NS (200 * NS_PER_US)
 #define HEAD_MAX 512
@@ -54,6 +55,7 @@ int codes_new(struct codes **ret_codes, const struct pyabi *abi, struct symtab *
 static void code_free(struct code *code)
 {
 	free(code->lines);
+	free(code->leaving);
 	free(code);
 }
 
@@ -339,6 +341,23 @@ static int read_symbol(struct codes *c, const struct remote *r, const uint8_t *h
 	return code->symbol ? 0 : -ENOMEM;
 }
 
+/* Which instructions leave the frame. Specialisation changes bytecode while it runs, but not these. Without memory, or
+ * where the bytecode cannot be read, none is known. */
+static void read_leaving(const struct codes *c, const struct remote *r, struct code *code)
+{
+	uint8_t *bytes;
+
+	if (c->abi->call_mark != CALL_MARK_STACKTOP || code->bytecode_bytes > SCANNED_MAX)
+		return;
+	bytes = malloc(code->bytecode_bytes);
+	if (bytes && remote_read(r, code->bytecode, bytes, code->bytecode_bytes) == 0)
+		code->leaving = calloc(code->bytecode_bytes / 16 + 1, 1);
+	for (uint32_t i = 0; code->leaving && i + 1 < code->bytecode_bytes; i += 2)
+		if (memchr(c->abi->leaving_opcodes, bytes[i], strlen((const char *)c->abi->leaving_opcodes)))
+			code->leaving[i / 16] |= (uint8_t)(1u << (i / 2 % 8));
+	free(bytes);
+}
+
 static int decode(struct codes *c, const struct remote *r, raddr_t addr, struct code *code)
 {
 	const struct pyabi *abi = c->abi;
@@ -358,6 +377,7 @@ static int decode(struct codes *c, const struct remote *r, raddr_t addr, struct 
 	err = read_extent(c, r, head, code);
 	if (err)
 		return err;
+	read_leaving(c, r, code);
 	read_lines(c, r, get_u64(head, abi->code.linetable), code);
 	return read_symbol(c, r, head, code);
 }

@@ -24,6 +24,7 @@ struct code {
 	uint32_t first_line;
 	uint32_t line_count;
 	struct line_range *lines; /* owned */
+	uint8_t *leaving;         /* owned; a bit for each unit that returns or yields; NULL where the version needs none */
 	uint64_t identity;        /* hash of the words that tell this code object from the next at its address */
 	uint64_t checked_ns;      /* when identity was last compared */
 	uint64_t used_ns;
@@ -52,6 +53,12 @@ uint32_t codes_count(const struct codes *codes);
 uint64_t codes_stale_count(const struct codes *codes);
 /* A new tick begins: decoding may again take up to its bound. */
 void codes_new_tick(struct codes *codes);
+
+/* Whether the instruction at this offset returns, yields, or makes a generator. */
+static inline bool code_leaves(const struct code *code, int64_t offset)
+{
+	return code->leaving && offset >= 0 && (code->leaving[offset / 16] >> (offset / 2 % 8) & 1) != 0;
+}
 
 static inline uint32_t code_line(const struct code *code, int64_t offset)
 {

@@ -62,6 +62,8 @@ static inline bool frame_is_shim(const struct pyabi *abi, const uint8_t *bytes)
 
 static inline bool frame_is_generator(const struct pyabi *abi, const uint8_t *bytes)
 {
+	if (abi->frame.gen != ABSENT)
+		return frame_u64(bytes, abi->frame.gen) != 0;
 	return abi->frame.owner != ABSENT && (int8_t)bytes[abi->frame.owner] == abi->owner.generator;
 }
 

@@ -152,7 +152,7 @@ static int learn_calls(struct target *target, struct walker *w, struct thread *t
 		return err;
 	if (!stack_alike(&t->seen, &target->first_copy))
 		return -EAGAIN;
-	walk_learn_edges(w, &t->seen, target->edges);
+	walk_learn_calls(w, &t->seen, target->edges);
 	target->edges_learnt++;
 	return 0;
 }
@@ -180,7 +180,7 @@ static int hold(struct target *target, const struct thread *t, uint16_t status, 
 
 int prove_calls(struct target *target, struct walker *w, struct thread *t, uint16_t status, uint64_t weight_ns)
 {
-	if (walk_check_edges(w, &t->seen, target->edges) == 0)
+	if (walk_knows_calls(w, &t->seen, target->edges))
 		return 0;
 	swap_stacks(&t->seen, &target->spare);
 	for (int i = 0; i < CONFIRMS; i++) {
@@ -188,12 +188,15 @@ int prove_calls(struct target *target, struct walker *w, struct thread *t, uint1
 
 		if (err && err != -EAGAIN && err != -EFAULT)
 			break;
-		if (walk_check_edges(w, &target->spare, target->edges) == 0)
+		if (walk_knows_calls(w, &target->spare, target->edges))
 			break;
 	}
 	swap_stacks(&t->seen, &target->spare);
-	if (walk_check_edges(w, &t->seen, target->edges) == 0)
+	if (walk_knows_calls(w, &t->seen, target->edges))
 		return 0;
+	/* A caller that stands where no call was ever seen has gone on: this copy is torn. */
+	if (!walk_knows_sites(w, &t->seen, target->edges))
+		return -EAGAIN;
 	return hold(target, t, status, w->now_ns, weight_ns);
 }
 
@@ -207,10 +210,13 @@ static void drop_held(struct target *target, uint32_t i)
 
 void prove_release_held(struct target *target, struct walker *w)
 {
+	bool learnt = target->edges_learnt != target->edges_judged;
+
+	target->edges_judged = target->edges_learnt;
 	for (uint32_t i = target->held_count; i-- > 0;) {
 		struct held *held = &target->held[i];
 
-		if (walk_check_edges(w, &held->stack, target->edges) == 0) {
+		if (learnt && walk_knows_calls(w, &held->stack, target->edges)) {
 			run_add_held(target, held);
 			drop_held(target, i);
 		} else if (w->now_ns - held->t_ns > HELD_NS) {

@@ -12,7 +12,8 @@ int prove_walk(struct target *target, struct walker *w, struct thread *t);
 /* Reads the thread again, by itself, and walks that; w->plan is target->again then. */
 int prove_again(struct target *target, struct walker *w, struct thread *t);
 /* Judges the calls in t->seen: 0 when all are known, at once or after having been seen alike in two copies of one read.
- * -EINPROGRESS: not yet; the sample is held and counted when its calls are proved, or as torn after a while. */
+ * -EAGAIN: the copy is torn, read again. -EINPROGRESS: not yet; the sample is held, and counted when its calls are
+ * proved, or as torn after a while. */
 int prove_calls(struct target *target, struct walker *w, struct thread *t, uint16_t status, uint64_t weight_ns);
 /* Lets go of held samples that are proved by now, or never will be. */
 void prove_release_held(struct target *target, struct walker *w);

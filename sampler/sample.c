@@ -72,6 +72,16 @@ static int recheck_used(struct target *target, const struct thread *t, uint64_t 
 	return 0;
 }
 
+/* From a walked copy to a judged stack and its status. */
+static int judge(struct target *target, struct thread *t, struct walker *w, uint64_t weight_ns, uint16_t *ret_status)
+{
+	int err = recheck_used(target, t, w->now_ns);
+
+	if (!err)
+		err = status_of(target, t, w, ret_status);
+	return err ? err : prove_calls(target, w, t, *ret_status, weight_ns);
+}
+
 /* One attempt at one thread. */
 static void sample_thread(struct target *target, struct thread *t, struct walker *w)
 {
@@ -80,22 +90,18 @@ static void sample_thread(struct target *target, struct thread *t, struct walker
 	int err;
 
 	w->plan = &target->plan;
-	w->grew = false;
-	err = prove_walk(target, w, t);
-	for (int i = 0, grown = 0; err == -EAGAIN && i < RETRIES && grown < GROWTHS; w->grew ? grown++ : i++) {
-		target->facts.retries++;
+	for (int i = 0, grown = 0;; w->grew ? grown++ : i++) {
 		w->grew = false;
-		err = prove_again(target, w, t);
+		err = i + grown == 0 ? prove_walk(target, w, t) : prove_again(target, w, t);
+		if (err == 0 && t->shadow && t->seen.depth == 0)
+			return;
+		if (err == 0)
+			err = judge(target, t, w, weight_ns, &status);
+		if (err != -EAGAIN || i == RETRIES || grown == GROWTHS)
+			break;
+		target->facts.retries++;
 	}
-	if (err == 0 && t->shadow && t->seen.depth == 0)
-		return;
 	target->facts.attempts++;
-	if (err == 0)
-		err = recheck_used(target, t, w->now_ns);
-	if (err == 0)
-		err = status_of(target, t, w, &status);
-	if (err == 0)
-		err = prove_calls(target, w, t, status, weight_ns);
 	if (err == 0)
 		run_add(target, t, status, w->now_ns, weight_ns);
 	else if (err != -EINPROGRESS)

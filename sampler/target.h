@@ -66,6 +66,7 @@ struct target {
 	struct held held[HELD_MAX];
 	uint32_t held_count;
 	uint64_t edges_learnt; /* grows with each stack whose calls were learnt */
+	uint64_t edges_judged; /* its value when held samples were last judged */
 	struct rec_facts facts; /* head unused until it is written */
 	uint32_t blind_ticks; /* consecutive ones in which the lists made no sense */
 	bool execed;         /* its memory is another program's now */

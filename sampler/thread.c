@@ -30,9 +30,11 @@ bool thread_plan(struct thread *t, const struct pyabi *abi, struct plan *plan)
 	uint32_t frame_bytes = (uint32_t)abi->frame.bytes;
 
 	t->copy.head = plan_add(plan, t->tstate, (uint32_t)abi->tstate.bytes);
-	t->copy.cframe = PLAN_FULL;
-	if (abi->tstate.cframe != ABSENT)
-		t->copy.cframe = plan_add(plan, t->cframe + (uint64_t)abi->tstate.cframe_frame, 8);
+	t->copy.cframes = plan->count;
+	t->copy.cframe_count = t->cframe_count;
+	for (uint32_t i = 0; i < t->cframe_count; i++)
+		if (plan_add(plan, t->cframes[i].frame + (uint64_t)abi->tstate.cframe_frame, 8) == PLAN_FULL)
+			return false;
 	t->copy.chunks = plan->count;
 	t->copy.chunk_count = t->chunk_count;
 	for (uint32_t i = 0; i < t->chunk_count; i++)
@@ -69,9 +71,30 @@ bool thread_want(struct thread *t, raddr_t frame, uint64_t tick)
 	return true;
 }
 
+void thread_want_cframe(struct thread *t, raddr_t cframe, uint64_t tick)
+{
+	uint32_t at = t->cframe_count;
+
+	if (t->cframe_count == CFRAMES_MAX) {
+		at = 0;
+		for (uint32_t i = 1; i < CFRAMES_MAX; i++)
+			if (t->cframes[i].used_tick < t->cframes[at].used_tick)
+				at = i;
+	} else {
+		t->cframe_count++;
+	}
+	t->cframes[at] = (struct heap_frame){.frame = cframe, .used_tick = tick};
+}
+
 void thread_prune(struct thread *t, uint64_t tick)
 {
 	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < t->cframe_count; i++)
+		if (tick - t->cframes[i].used_tick < HEAP_FORGET_TICKS)
+			t->cframes[kept++] = t->cframes[i];
+	t->cframe_count = kept;
+	kept = 0;
 
 	if (t->heap_count <= HEAP_KEEP)
 		return;

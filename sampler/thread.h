@@ -14,6 +14,7 @@
 #include "sampler/record.h"
 
 #define CHUNKS_MAX 2048u
+#define CFRAMES_MAX 8u
 
 struct chunk { /* a piece of the data stack: 3.11+ */
 	raddr_t base;
@@ -28,7 +29,8 @@ struct heap_frame { /* a frame, or shim, outside the data stack that a sample re
 
 /* Where in a plan a thread's copy lies: indices of pieces. The guess may have grown since. */
 struct copy {
-	uint32_t head, cframe;
+	uint32_t head;
+	uint32_t cframes, cframe_count;
 	uint32_t chunks, chunk_count;
 	uint32_t heap, heap_count;
 };
@@ -52,7 +54,8 @@ struct thread {
 	char name[64];
 
 	/* The guess: what the next sample reads. */
-	raddr_t cframe;       /* 3.11, 3.12 */
+	struct heap_frame cframes[CFRAMES_MAX]; /* 3.11, 3.12: one for each nesting of C calls; `frame` is its address */
+	uint32_t cframe_count;
 	raddr_t root_link;    /* what the outermost frame's previous was when it was last traced to the end */
 	bool root_link_known;
 	struct chunk *chunks; /* oldest first */
@@ -82,6 +85,8 @@ struct thread {
 bool thread_plan(struct thread *t, const struct pyabi *abi, struct plan *plan);
 /* Notes that the frame at this address, outside the data stack, belongs to the guess. False: out of memory or bound. */
 bool thread_want(struct thread *t, raddr_t frame, uint64_t tick);
+/* Notes that the thread state points to this cframe now; the one longest unused makes room. */
+void thread_want_cframe(struct thread *t, raddr_t cframe, uint64_t tick);
 /* Forgets heap frames not used for long. */
 void thread_prune(struct thread *t, uint64_t tick);
 /* Finds the chunks of the data stack anew, from the newest back. 0 or -errno. */

@@ -35,7 +35,6 @@ int walk_current(struct walker *w, struct thread *t, raddr_t *ret_current)
 {
 	const struct pyabi *abi = w->abi;
 	const uint8_t *head = plan_bytes(w->plan, t->copy.head);
-	const uint8_t *cframe;
 	raddr_t at;
 
 	if (!head)
@@ -45,12 +44,20 @@ int walk_current(struct walker *w, struct thread *t, raddr_t *ret_current)
 		return 0;
 	}
 	at = frame_u64(head, abi->tstate.cframe);
-	cframe = plan_bytes(w->plan, t->copy.cframe);
-	if (at == t->cframe && cframe) {
-		*ret_current = frame_u64(cframe, 0);
+	for (uint32_t i = 0; i < t->copy.cframe_count; i++) {
+		const struct piece *piece = &w->plan->pieces[t->copy.cframes + i];
+
+		if (piece->from != at + (uint64_t)abi->tstate.cframe_frame)
+			continue;
+		if (!piece->ok)
+			return -EAGAIN;
+		for (uint32_t k = 0; k < t->cframe_count; k++)
+			if (t->cframes[k].frame == at)
+				t->cframes[k].used_tick = w->tick;
+		*ret_current = frame_u64(w->plan->memory + piece->at, 0);
 		return 0;
 	}
-	t->cframe = at;
+	thread_want_cframe(t, at, w->tick);
 	w->grew = true;
 	return -EAGAIN;
 }
@@ -93,6 +100,7 @@ int walk_chain(struct walker *w, struct thread *t, raddr_t current, bool fetch)
 	const struct pyabi *abi = w->abi;
 	raddr_t end = abi->tstate.base_frame != ABSENT ? t->tstate + (uint64_t)abi->tstate.base_frame : 0;
 	uint32_t hint = 0, steps = 0;
+	bool from_generator = false;
 	int missing = 0;
 
 	if (end) {
@@ -124,16 +132,19 @@ int walk_chain(struct walker *w, struct thread *t, raddr_t current, bool fetch)
 			err = chain_add(w, t, frame, bytes);
 			if (err < 0)
 				return err;
+			from_generator = frame_is_generator(abi, bytes);
 		}
 		frame = frame_previous(abi, bytes);
 	}
 	reverse(&t->seen);
-	return missing ? -EAGAIN : 0;
+	/* A generator's link to its caller is cleared while it yields: the chain ends too early then. */
+	return missing || from_generator ? -EAGAIN : 0;
 }
 
-/* Calls of a stack, outermost first, as keys of the set. fn returns false to stop. */
+/* Goes through the calls of a stack, outermost first: fn is given the key of the call and that of its site alone; it
+ * returns false to stop. */
 static bool each_edge(const struct walker *w, const struct pystack *stack, struct edges *edges,
-                      bool (*fn)(struct edges *edges, uint64_t key))
+                      bool (*fn)(struct edges *edges, uint64_t call, uint64_t site))
 {
 	uint64_t outer = 0, site = 0;
 
@@ -142,7 +153,7 @@ static bool each_edge(const struct walker *w, const struct pystack *stack, struc
 		const struct code *code = codes_find(w->codes, frame->code);
 		uint64_t identity = code ? code->identity : frame->code;
 
-		if (!fn(edges, edge_key(outer, site, identity)))
+		if (!fn(edges, edge_key(outer, site, identity), site | 1))
 			return false;
 		outer = site;
 		site = hash_combine(identity, (uint64_t)frame->offset);
@@ -150,25 +161,38 @@ static bool each_edge(const struct walker *w, const struct pystack *stack, struc
 	return true;
 }
 
-static bool edge_known(struct edges *edges, uint64_t key)
+static bool call_known(struct edges *edges, uint64_t call, uint64_t site)
 {
-	return edges_has(edges, key);
+	(void)site;
+	return edges_has(edges, call);
 }
 
-static bool edge_learn(struct edges *edges, uint64_t key)
+static bool site_known(struct edges *edges, uint64_t call, uint64_t site)
 {
-	edges_add(edges, key);
+	(void)call;
+	return edges_has(edges, site);
+}
+
+static bool learn(struct edges *edges, uint64_t call, uint64_t site)
+{
+	edges_add(edges, call);
+	edges_add(edges, site);
 	return true;
 }
 
-int walk_check_edges(const struct walker *w, const struct pystack *stack, const struct edges *edges)
+bool walk_knows_calls(const struct walker *w, const struct pystack *stack, struct edges *edges)
 {
-	return each_edge(w, stack, (struct edges *)(uintptr_t)edges, edge_known) ? 0 : -EAGAIN;
+	return each_edge(w, stack, edges, call_known);
 }
 
-void walk_learn_edges(const struct walker *w, const struct pystack *stack, struct edges *edges)
+bool walk_knows_sites(const struct walker *w, const struct pystack *stack, struct edges *edges)
 {
-	each_edge(w, stack, edges, edge_learn);
+	return each_edge(w, stack, edges, site_known);
+}
+
+void walk_learn_calls(const struct walker *w, const struct pystack *stack, struct edges *edges)
+{
+	each_edge(w, stack, edges, learn);
 }
 
 bool stack_alike(const struct pystack *a, const struct pystack *b)

@@ -34,9 +34,10 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
  * where `fetch` is set; then the stack is only as true as the target stood still. Same results as walk_up(). */
 int walk_chain(struct walker *w, struct thread *t, raddr_t current, bool fetch);
 
-/* The known calls of a stack: -EAGAIN when one of them is not in the set. */
-int walk_check_edges(const struct walker *w, const struct pystack *stack, const struct edges *edges);
-void walk_learn_edges(const struct walker *w, const struct pystack *stack, struct edges *edges);
+/* Whether all calls of a stack are in the set; whether all its callers stand where some call was once seen. */
+bool walk_knows_calls(const struct walker *w, const struct pystack *stack, struct edges *edges);
+bool walk_knows_sites(const struct walker *w, const struct pystack *stack, struct edges *edges);
+void walk_learn_calls(const struct walker *w, const struct pystack *stack, struct edges *edges);
 
 /* The same frames, standing at the same calls; the leaves may stand at different instructions. */
 bool stack_alike(const struct pystack *a, const struct pystack *b);

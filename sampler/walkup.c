@@ -133,7 +133,8 @@ static int is_called_from(const struct climb *c, const uint8_t *bytes, raddr_t c
 }
 
 /* Whether a called frame has begun to run. One that has not is being made, or is what a call of a generator function leaves
- * behind, or one of the interpreter's own trampolines, which stand below the frame that they call. */
+ * behind. The interpreter's own trampolines, no part of which is traceable, never "begin", but stand below the frame that
+ * they call. */
 static bool has_begun(const struct climb *c, uint32_t chunk, raddr_t frame, const uint8_t *bytes)
 {
 	const struct pyabi *abi = c->w->abi;
@@ -149,6 +150,8 @@ static bool has_begun(const struct climb *c, uint32_t chunk, raddr_t frame, cons
 		return false;
 	if (offset >= (int64_t)code->traceable_bytes || frame_is_generator(abi, bytes))
 		return true;
+	if (code->traceable_bytes < code->bytecode_bytes)
+		return false;
 	above = chunk_frame(c, chunk, frame + code->frame_bytes, &err);
 	return above && frame_previous(abi, above) == frame && frame_code(abi, above) != 0;
 }
@@ -202,6 +205,18 @@ static void fit_copy(const struct climb *c)
 		chunk->copy_bytes = (uint32_t)want;
 }
 
+/* The innermost frame found says that it is suspended in a call, but nothing is above it: its callee is just being made or
+ * unmade (a thread can be preempted there for long), or it is itself being left, or it is long dead. The thread state tells.
+ * 1: it is the leaf; 0: its caller is; -EAGAIN: read again. */
+static int judge_suspended_leaf(const struct climb *c, raddr_t leaf, raddr_t caller)
+{
+	if (c->current == leaf || c->current == c->top)
+		return 1;
+	if (caller && c->current == caller)
+		return 0;
+	return c->through_c ? -EAGAIN : 1;
+}
+
 int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_leaf)
 {
 	const struct pyabi *abi = w->abi;
@@ -222,10 +237,11 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 	if (err)
 		return err;
 	for (uint32_t steps = 0; bytes; steps++) {
-		bool suspended;
 		raddr_t addr = frame_code(abi, bytes);
 		struct code *code = codes_find(w->codes, addr);
 		bool generator = frame_is_generator(abi, bytes);
+		bool suspended, kept;
+		raddr_t caller = *ret_leaf;
 		int64_t offset;
 
 		if (steps > 2 * REC_DEPTH_MAX)
@@ -234,21 +250,29 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 			return -EAGAIN;
 		if (!frame_offset(abi, bytes, code, &offset))
 			return -EAGAIN;
-		if (generator || offset >= (int64_t)code->traceable_bytes) {
-			if (!stack_push(&t->seen, (struct pyframe){.frame = frame, .code = addr, .offset = offset}))
-				return -ENOMEM;
-		}
+		kept = generator || offset >= (int64_t)code->traceable_bytes;
+		if (kept && !stack_push(&t->seen, (struct pyframe){.frame = frame, .code = addr, .offset = offset}))
+			return -ENOMEM;
 		*ret_leaf = frame;
 		if (!generator)
 			c.top = frame + code->frame_bytes;
+		if (code_leaves(code, offset))
+			break; /* what lies above is dead, though a frame on its way out has a stack pointer, too */
 		suspended = frame_is_suspended(abi, bytes, code);
 		bytes = next_frame(&c, frame, suspended, &frame, &err);
 		if (err)
 			return err;
-		if (bytes && !suspended)
-			c.through_c = true;
-		if (!bytes && suspended && c.through_c && abi->call_mark == CALL_MARK_STACKTOP)
-			return -EAGAIN; /* looks dead, or is just being entered or left */
+		if (bytes) {
+			c.through_c |= !suspended;
+		} else if (suspended && abi->call_mark == CALL_MARK_STACKTOP) {
+			err = judge_suspended_leaf(&c, *ret_leaf, caller);
+			if (err < 0)
+				return err;
+			if (err == 0) {
+				t->seen.depth -= kept;
+				*ret_leaf = caller;
+			}
+		}
 	}
 	fit_copy(&c);
 	return 0;

@@ -98,6 +98,7 @@ const struct pyabi pyabi_3_11 = {
 		.iframe = 80,
 		.state = 75,
 	},
+	.leaving_opcodes = {83, 75, 86},
 	.str = {
 		.length = 16,
 		.state = 32,

@@ -98,6 +98,7 @@ const struct pyabi pyabi_3_12 = {
 		.iframe = 72,
 		.state = 67,
 	},
+	.leaving_opcodes = {83, 121, 75, 150, 242, 247, 243},
 	.str = {
 		.length = 16,
 		.state = 32,

@@ -99,6 +99,7 @@ const struct pyabi pyabi_3_13 = {
 		.iframe = 72,
 		.state = 67,
 	},
+	.leaving_opcodes = {36, 103, 35, 118, 239, 240, 241},
 	.str = {
 		.length = ABSENT,
 		.state = ABSENT,

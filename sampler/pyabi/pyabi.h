@@ -148,6 +148,9 @@ struct pyabi {
 		int32_t iframe; /* the frame itself: 3.11+ */
 		int32_t state;
 	} gen;
+	/* Opcodes of instructions that leave a frame (return, yield, make a generator), 0-terminated: a frame that stands at
+	 * one is not in a call, whatever its stack pointer says. Source: Lib/opcode.py. Only where CALL_MARK_STACKTOP. */
+	uint8_t leaving_opcodes[8];
 	struct {
 		int32_t length, state, ascii_text, text;
 	} str;
