@@ -17,7 +17,8 @@ static int check_pids(const struct options *options, struct fault *fault)
 		return fault_set(fault, -EINVAL, "sampled attach PID...", "attach: no process named");
 	for (int i = 0; i < options->operand_count; i++)
 		if (parse_pid(options->operands[i], &pid))
-			return fault_set(fault, -EINVAL, "a process is named by its number", "%s: not a process id", options->operands[i]);
+			return fault_set(fault, -EINVAL, "a process is named by its number", "%s: not a process id",
+			                 options->operands[i]);
 	return 0;
 }
 

@@ -128,8 +128,8 @@ int credentials_of_profile(struct credentials *ret_credentials, const struct pro
 		const struct process *process = &profile->processes[i];
 		struct proc_stat stat;
 
-		if (process->ended || proc_stat_read(&stat, process->pid, 0) || stat.start_time != process->start_time ||
-		    credentials_of(&next, process->pid))
+		if (process->ended || proc_stat_read(&stat, process->pid, 0) ||
+		    stat.start_time != process->start_time || credentials_of(&next, process->pid))
 			continue;
 		if (found && !credentials_equal(&first, &next))
 			return -EXDEV;

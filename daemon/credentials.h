@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The file-system credentials of a target's owner, so that a file the target names is opened with the rights its owner has and
- * no more. Only the calling thread is changed. */
+/* The file-system credentials of a target's owner, so that a file the target names is opened with the rights its
+ * owner has and no more. Only the calling thread is changed. */
 #ifndef SAMPLED_DAEMON_CREDENTIALS_H
 #define SAMPLED_DAEMON_CREDENTIALS_H
 
@@ -23,7 +23,8 @@ struct credentials {
 /* Those of a process. 0, -ESRCH or another -errno. */
 int credentials_of(struct credentials *ret_credentials, pid_t pid);
 bool credentials_equal(const struct credentials *a, const struct credentials *b);
-/* Takes them for the calling thread; *ret_saved is for credentials_restore(). 0, or -EPERM: not permitted, unchanged. */
+/* Takes them for the calling thread; *ret_saved is for credentials_restore(). 0, or -EPERM: not permitted,
+ * unchanged. */
 int credentials_assume(const struct credentials *credentials, struct credentials *ret_saved);
 void credentials_restore(const struct credentials *saved);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sampled doctor [PID]: what holds on this host and for one process, line by line, with the mend where there is one. */
+/* sampled doctor [PID]: what holds on this host and for one process, line by line, with the mend where there is
+ * one. */
 #include "daemon/doctor.h"
 
 #include <errno.h>
@@ -43,8 +44,8 @@ void doctor_line(struct doctor *d, enum verdict verdict, const char *mend, const
 	for (char *c = said; c && *c; c++)
 		if ((unsigned char)*c < 0x20 || *c == 0x7f)
 			*c = '?';
-	buf_printf(&text, "%s%-4s%s  %s", d->color ? verdicts[verdict].color : "", verdicts[verdict].word, d->color ? "\033[0m" : "",
-	           said ? said : finding);
+	buf_printf(&text, "%s%-4s%s  %s", d->color ? verdicts[verdict].color : "", verdicts[verdict].word,
+	           d->color ? "\033[0m" : "", said ? said : finding);
 	if (mend && *mend)
 		buf_printf(&text, " (%s)", mend);
 	buf_putc(&text, '\n');
@@ -64,8 +65,9 @@ static void count_interpreters(struct doctor *d, const struct dump *dump)
 		interpreters += i == 0 || dump->threads[i].interpreter != dump->threads[i - 1].interpreter;
 		read += dump->threads[i].sampled;
 	}
-	doctor_line(d, read < dump->thread_count ? VERDICT_WARN : VERDICT_OK, "", "%u interpreter%s, %u Python thread%s, %u read whole",
-	            interpreters, interpreters == 1 ? "" : "s", dump->thread_count, dump->thread_count == 1 ? "" : "s", read);
+	doctor_line(d, read < dump->thread_count ? VERDICT_WARN : VERDICT_OK, "",
+	            "%u interpreter%s, %u Python thread%s, %u read whole", interpreters, interpreters == 1 ? "" : "s",
+	            dump->thread_count, dump->thread_count == 1 ? "" : "s", read);
 }
 
 static void sample_process(struct doctor *d, struct target *target)
@@ -100,8 +102,8 @@ static enum exit_status examine_process(struct doctor *d, pid_t pid)
 	proc = target_proc(target);
 	doctor_line(d, VERDICT_OK, "", "process %d can be read", (int)pid);
 	doctor_namespaces(d, pid);
-	doctor_line(d, VERDICT_OK, "", "Python %s%s in %s", proc->version_text, proc->abi.free_threaded ? " (free-threaded)" : "",
-	            proc->binary);
+	doctor_line(d, VERDICT_OK, "", "Python %s%s in %s", proc->version_text,
+	            proc->abi.free_threaded ? " (free-threaded)" : "", proc->binary);
 	doctor_line(d, VERDICT_OK, "", "interpreter found by %s", proc->found_by);
 	sample_process(d, target);
 	target_free(target);
@@ -123,7 +125,8 @@ int doctor_main(int argc, char **argv)
 			return error_usage(&fault);
 		}
 		if (pid || parse_pid(argv[i], &pid)) {
-			fault_set(&fault, -EINVAL, "sampled doctor [PID]", pid ? "%s: one process at a time" : "%s: not a process id", argv[i]);
+			fault_set(&fault, -EINVAL, "sampled doctor [PID]",
+			          pid ? "%s: one process at a time" : "%s: not a process id", argv[i]);
 			return error_usage(&fault);
 		}
 	}

@@ -21,10 +21,12 @@ static const struct {
 	int number;
 	const char *name, *cost;
 } capabilities[] = {
-	{CAP_SYS_PTRACE, "CAP_SYS_PTRACE", "without it only programs of the same user can be read, and what ptrace_scope allows; use sudo"},
+	{CAP_SYS_PTRACE, "CAP_SYS_PTRACE",
+         "without it only programs of the same user can be read, and what ptrace_scope allows; use sudo"},
 	{CAP_SYS_NICE, "CAP_SYS_NICE", "without it --realtime is refused, and ticks come late on a busy machine"},
 	{CAP_CHECKPOINT_RESTORE, "CAP_CHECKPOINT_RESTORE",
-	 "without it, or CAP_SYS_ADMIN, a Python whose file was deleted or replaced can only be read through /proc/PID/exe"},
+         "without it, or CAP_SYS_ADMIN, a Python whose file was deleted or replaced can only be read through "
+         "/proc/PID/exe"},
 	{CAP_SETUID, "CAP_SETUID", "without it, and CAP_SETGID, source lines of other users' programs are not shown"},
 };
 
@@ -36,7 +38,8 @@ static void check_kernel(struct doctor *d)
 	if (uname(&name) == 0)
 		doctor_line(d, VERDICT_OK, "", "kernel: %s %s, %s", name.sysname, name.release, name.machine);
 	if (clock_getres(CLOCK_MONOTONIC, &resolution) != 0 || resolution.tv_sec || resolution.tv_nsec > 1000)
-		doctor_line(d, VERDICT_WARN, "a kernel with CONFIG_HIGH_RES_TIMERS", "timers are coarse: high rates are not reached");
+		doctor_line(d, VERDICT_WARN, "a kernel with CONFIG_HIGH_RES_TIMERS",
+		            "timers are coarse: high rates are not reached");
 }
 
 /* On ourselves, which needs no permission: is the call there, and does no filter stand before it? */
@@ -48,8 +51,9 @@ static void check_reading(struct doctor *d)
 	if (process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == 1)
 		doctor_line(d, VERDICT_OK, "", "process_vm_readv works");
 	else
-		doctor_line(d, VERDICT_WARN, "a kernel with CONFIG_CROSS_MEMORY_ATTACH, a seccomp filter that lets it pass",
-		            "process_vm_readv does not work (%s): /proc/PID/mem is read instead, slower", strerror(errno));
+		doctor_line(
+			d, VERDICT_WARN, "a kernel with CONFIG_CROSS_MEMORY_ATTACH, a seccomp filter that lets it pass",
+			"process_vm_readv does not work (%s): /proc/PID/mem is read instead, slower", strerror(errno));
 }
 
 static uint64_t effective_capabilities(void)
@@ -96,10 +100,12 @@ static void check_ptrace_scope(struct doctor *d)
 		break;
 	case 1:
 	case 2:
-		doctor_line(d, permission.have_ptrace_cap ? VERDICT_OK : VERDICT_WARN,
-		            permission.have_ptrace_cap ? "" : "use sudo, `sampled run`, or sysctl kernel.yama.ptrace_scope=0",
-		            permission.ptrace_scope == 1 ? "ptrace_scope is 1: only own children, or with CAP_SYS_PTRACE"
-		                                         : "ptrace_scope is 2: only with CAP_SYS_PTRACE");
+		doctor_line(
+			d, permission.have_ptrace_cap ? VERDICT_OK : VERDICT_WARN,
+			permission.have_ptrace_cap ? ""
+						   : "use sudo, `sampled run`, or sysctl kernel.yama.ptrace_scope=0",
+			permission.ptrace_scope == 1 ? "ptrace_scope is 1: only own children, or with CAP_SYS_PTRACE"
+						     : "ptrace_scope is 2: only with CAP_SYS_PTRACE");
 		break;
 	default:
 		doctor_line(d, VERDICT_FAIL, "set kernel.yama.ptrace_scope at boot, and reboot",
@@ -115,8 +121,10 @@ static void check_own_namespaces(struct doctor *d)
 		const char *path, *finding, *cost;
 		ino_t first;
 	} namespaces[] = {
-		{"/proc/self/ns/pid", "in a pid namespace of its own", "only processes of this container can be seen", 0xEFFFFFFC},
-		{"/proc/self/ns/user", "in a user namespace of its own", "only processes of this container can be read", 0xEFFFFFFD},
+		{"/proc/self/ns/pid", "in a pid namespace of its own", "only processes of this container can be seen",
+	         0xEFFFFFFC},
+		{"/proc/self/ns/user", "in a user namespace of its own", "only processes of this container can be read",
+	         0xEFFFFFFD},
 	};
 	bool any = false;
 
@@ -154,8 +162,8 @@ void doctor_namespaces(struct doctor *d, pid_t pid)
 	    (own_root.st_dev != its_root.st_dev || own_root.st_ino != its_root.st_ino))
 		buf_printf(&differ, "%sroot directory", differ.bytes ? ", " : "");
 	if (differ.bytes)
-		doctor_line(d, VERDICT_OK, "its files are found through /proc/PID/root, its threads through NSpid", "it has its own %s",
-		            buf_text(&differ));
+		doctor_line(d, VERDICT_OK, "its files are found through /proc/PID/root, its threads through NSpid",
+		            "it has its own %s", buf_text(&differ));
 	else
 		doctor_line(d, VERDICT_OK, "", "it shares our namespaces and root directory");
 	buf_release(&differ);
@@ -175,10 +183,13 @@ void doctor_cpu_data(struct doctor *d, pid_t pid, pid_t tid)
 		struct proc_stat stat;
 
 		if (proc_stat_read(&stat, pid, tid) == 0)
-			doctor_line(d, VERDICT_WARN, "read from .../stat instead, slower; CAP_SYS_PTRACE or CONFIG_HAVE_ARCH_TRACEHOOK would help",
+			doctor_line(d, VERDICT_WARN,
+			            "read from .../stat instead, slower; CAP_SYS_PTRACE or CONFIG_HAVE_ARCH_TRACEHOOK "
+			            "would help",
 			            "on-CPU data: /proc/PID/task/TID/syscall cannot be read: %s", strerror(-err));
 		else
-			doctor_line(d, VERDICT_WARN, "threads are shown as `unknown`", "on-CPU data: the kernel does not tell");
+			doctor_line(d, VERDICT_WARN, "threads are shown as `unknown`",
+			            "on-CPU data: the kernel does not tell");
 	}
 	buf_release(&text);
 }

@@ -22,8 +22,8 @@ struct dump_thread {
 	int64_t interpreter;
 	uint64_t tid; /* 0: unknown */
 	bool is_main;
-	char *name; /* owned; NULL: none known */
-	bool sampled;   /* the rest is known */
+	char *name;      /* owned; NULL: none known */
+	bool sampled;    /* the rest is known */
 	uint16_t status; /* enum thread_status bits */
 	bool truncated;
 	struct frame *frames; /* owned; root first */
@@ -35,7 +35,7 @@ struct dump {
 	uint32_t symbol_room;
 	struct dump_thread *threads; /* owned; main interpreter first, in it the main thread first */
 	uint32_t thread_count;
-	struct rec_facts facts;      /* head unused */
+	struct rec_facts facts; /* head unused */
 };
 
 /* Samples every thread once. 0 or -errno (-ESRCH: gone meanwhile). */

@@ -208,8 +208,8 @@ static void json_frame(const struct dump *d, const struct frame *frame, struct s
 	writer_putc(to, '}');
 }
 
-static void json_thread(const struct dump *d, const struct dump_thread *thread, struct sources *sources, struct buf *line,
-                        struct writer *to)
+static void json_thread(const struct dump *d, const struct dump_thread *thread, struct sources *sources,
+                        struct buf *line, struct writer *to)
 {
 	const char *comma = "";
 
@@ -218,8 +218,9 @@ static void json_thread(const struct dump *d, const struct dump_thread *thread, 
 		writer_json_string(to, thread->name);
 	else
 		writer_puts(to, "null");
-	writer_printf(to, ",\"interpreter\":%" PRId64 ",\"main\":%s,\"sampled\":%s,\"truncated\":%s,\"status\":[", thread->interpreter,
-	              thread->is_main ? "true" : "false", thread->sampled ? "true" : "false", thread->truncated ? "true" : "false");
+	writer_printf(to, ",\"interpreter\":%" PRId64 ",\"main\":%s,\"sampled\":%s,\"truncated\":%s,\"status\":[",
+	              thread->interpreter, thread->is_main ? "true" : "false", thread->sampled ? "true" : "false",
+	              thread->truncated ? "true" : "false");
 	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
 		if (thread->status & states[i].bit) {
 			writer_printf(to, "%s\"%s\"", comma, states[i].key);

@@ -8,9 +8,9 @@
 /* Exit status: a contract with other people's scripts. */
 enum exit_status {
 	EXIT_DONE = 0,
-	EXIT_FAILED = 1,        /* while running: an output that could not be written */
+	EXIT_FAILED = 1, /* while running: an output that could not be written */
 	EXIT_USAGE = 2,
-	EXIT_NO_PYTHON = 3,     /* no such process, or not a Python */
+	EXIT_NO_PYTHON = 3, /* no such process, or not a Python */
 	EXIT_NOT_PERMITTED = 4,
 	EXIT_UNSUPPORTED = 5,   /* a Python whose version is not supported */
 	EXIT_BEFORE_EXEC = 125, /* run: failed before the command began */

@@ -15,27 +15,26 @@ static const char overview[] =
 	"sampled profiles running Python programs from outside: no restart, no code change, no pause.\n"
 	"\n"
 	"  sampled attach PID... [options]          profile until Ctrl-C, -d, or the last process' exit\n"
-	"  sampled run [options] -- COMMAND...      start a program and profile it from the interpreter's start on\n"
+	"  sampled run [options] -- COMMAND...      start a program and profile it from its start on\n"
 	"  sampled dump PID [--json]                one stack of every thread, now\n"
-	"  sampled doctor [PID]                     what works on this host or process, what does not, and the mend\n"
+	"  sampled doctor [PID]                     what works here or on a process, what does not, the mend\n"
 	"\n"
 	"`sampled COMMAND --help` lists the options of a command; sampled --version prints the version.\n";
 
-static const char attach_usage[] =
-	"sampled attach PID... [options]\n"
-	"\n"
-	"Profiles running Python processes until Ctrl-C, -d, or the last process' exit.\n";
+static const char attach_usage[] = "sampled attach PID... [options]\n"
+				   "\n"
+				   "Profiles running Python processes until Ctrl-C, -d, or the last process' exit.\n";
 
 static const char run_usage[] =
 	"sampled run [options] -- COMMAND [ARGUMENT...]\n"
 	"\n"
-	"Starts a program and profiles it from the interpreter's start on. Exits as the program did: its status, 128+N when\n"
-	"signal N ended it; 125 when sampled failed before the program began.\n";
+	"Starts a program and profiles it from the interpreter's start on. Exits as the program did:\n"
+	"its status, 128+N when signal N ended it; 125 when sampled failed before the program began.\n";
 
 static const char profile_options[] =
 	"\n"
 	"How to sample:\n"
-	"  -r, --rate RATE         ticks a second: 1000, 1khz, 2.5khz, 10k; max: unthrottled (default 1000)\n"
+	"  -r, --rate RATE         ticks a second: 1000, 1khz, 2.5khz, 10k; max: unthrottled; default 1000\n"
 	"  -d, --duration TIME     stop after: 2.5, 500ms, 10s, 5m, 1h; counted from the first tick\n"
 	"      --mode MODE         which samples count: wall (all, default), cpu (runnable), gil (holding the GIL)\n"
 	"  -t, --thread NAME|TID   only this thread; may be given several times\n"
@@ -44,13 +43,14 @@ static const char profile_options[] =
 	"      --jitter, --no-jitter\n"
 	"                          vary the time between ticks a little, the mean kept (default: on)\n"
 	"      --subprocesses      children too, present and future, and theirs\n"
-	"      --omit RE           drop samples that hold a file that matches the extended regular expression\n"
-	"      --stop RE           cut the frames outside the outermost one whose file or function matches\n"
+	"      --omit RE           drop samples that hold a file that matches (extended regular expression)\n"
+	"      --stop RE           cut the frames outside the outermost one whose file or name matches\n"
 	"      --realtime          sample with real-time priority, where permitted\n"
 	"\n"
 	"What to write:\n"
-	"  -f, --format FORMAT     flamegraph (default), or guessed from the suffix of -o; several pair with as many -o\n"
-	"  -o, --output FILE       default: sampled-PID-TIME.SUFFIX here; -: standard output; one for several -f: their stem\n"
+	"  -f, --format FORMAT     default: by the suffix of -o, else flamegraph; may be given several times\n"
+	"  -o, --output FILE       default: sampled-PID-TIME.SUFFIX here; -: standard output;\n"
+	"                          as many as -f, or one: the stem of all names\n"
 	"      --collapsed-style STYLE\n"
 	"                          sampled (default) or tachyon\n"
 	"      --stats             what reading the processes cost\n"
@@ -59,7 +59,8 @@ static const char profile_options[] =
 	"      --version           print the version\n"
 	"  -h, --help              this text\n"
 	"\n"
-	"SIGUSR1 writes a snapshot, STEM.NNNN.SUFFIX, and goes on. SIGINT and SIGTERM stop and write; a second SIGINT gives up.\n";
+	"SIGUSR1 writes a snapshot, STEM.NNNN.SUFFIX, and goes on. SIGINT and SIGTERM stop and write;\n"
+	"a second SIGINT gives up.\n";
 
 static const char dump_usage[] =
 	"sampled dump PID [--json]\n"
@@ -72,8 +73,8 @@ static const char dump_usage[] =
 static const char doctor_usage[] =
 	"sampled doctor [PID]\n"
 	"\n"
-	"Says what works on this host, or on one process, what does not, and the mend. With a PID the exit status is the one\n"
-	"that attach would have.\n"
+	"Says what works on this host, or for one process, what does not, and the mend. With a PID the\n"
+	"exit status is the one that attach would have.\n"
 	"\n"
 	"  -h, --help              this text\n";
 
@@ -96,7 +97,8 @@ int help_print(const char *command)
 	if (!command)
 		buf_puts(&text, overview);
 	else if (profiles)
-		buf_printf(&text, "usage: %s%s", strcmp(command, "run") == 0 ? run_usage : attach_usage, profile_options);
+		buf_printf(&text, "usage: %s%s", strcmp(command, "run") == 0 ? run_usage : attach_usage,
+		           profile_options);
 	else
 		buf_printf(&text, "usage: %s", strcmp(command, "dump") == 0 ? dump_usage : doctor_usage);
 	if (!command || profiles)

@@ -12,9 +12,8 @@ static const struct {
 	const char *name;
 	int (*run)(int argc, char **argv); /* NULL: part of the contract, comes later */
 } commands[] = {
-	{"attach", attach_main}, {"run", run_main}, {"dump", dump_main}, {"doctor", doctor_main},
-	{"daemon", NULL},        {"ctl", NULL},     {"report", NULL},    {"convert", NULL},
-	{"diff", NULL},          {"top", NULL},
+	{"attach", attach_main}, {"run", run_main}, {"dump", dump_main}, {"doctor", doctor_main}, {"daemon", NULL},
+	{"ctl", NULL},           {"report", NULL},  {"convert", NULL},   {"diff", NULL},          {"top", NULL},
 };
 
 int main(int argc, char **argv)
@@ -24,8 +23,8 @@ int main(int argc, char **argv)
 
 	if (terminal_guard_descriptors())
 		return EXIT_FAILED;
-	/* A reader that goes away is an error of the write, which is reported, not a silent end. Blocked rather than ignored:
-	 * run's command is to find the disposition as it was. */
+	/* A reader that goes away is an error of the write, which is reported, not a silent end. Blocked rather
+	 * than ignored: run's command is to find the disposition as it was. */
 	sigemptyset(&pipe_signal);
 	sigaddset(&pipe_signal, SIGPIPE);
 	sigprocmask(SIG_BLOCK, &pipe_signal, NULL);

@@ -9,8 +9,8 @@
 #include "base/fault.h"
 #include "sampler/sampler.h"
 
-/* As target_open(), with failures in the user's words: refusals are explained, a thread's number is told from a process',
- * and fault->why is never empty. */
+/* As target_open(), with failures in the user's words: refusals are explained, a thread's number is told from a
+ * process', and fault->why is never empty. */
 int opening_try(struct target **ret_target, pid_t pid, struct fault *fault);
 
 /* The same, but goes on for as long as patience_ns while the interpreter is still starting. */

@@ -152,11 +152,13 @@ static int read_one(struct options *o, int letter, const char *text, struct faul
 	switch (letter) {
 	case 'r':
 		if (parse_rate(text, &o->interval_ns))
-			return fault_set(fault, -EINVAL, "such as 1000, 2.5khz, 10k or max; at most 1000k", "-r %s: not a rate", text);
+			return fault_set(fault, -EINVAL, "such as 1000, 2.5khz, 10k or max; at most 1000k",
+			                 "-r %s: not a rate", text);
 		return 0;
 	case 'd':
 		if (parse_duration(text, &o->duration_ns))
-			return fault_set(fault, -EINVAL, "such as 2.5, 500ms, 10s, 5m or 1h", "-d %s: not a duration", text);
+			return fault_set(fault, -EINVAL, "such as 2.5, 500ms, 10s, 5m or 1h", "-d %s: not a duration",
+			                 text);
 		return 0;
 	case 'f':
 		return read_list(o->formats, &o->format_count, 'f', text, fault);
@@ -229,12 +231,15 @@ int options_read(struct options *ret_options, int argc, char **argv, bool stop_e
 		int at = optind > 0 ? optind : 1;
 
 		optopt = 0;
-		letter = getopt_long(argc, argv, stop_early ? "+:r:d:f:o:t:qvh" : ":r:d:f:o:t:qvh", long_options, &which);
+		letter = getopt_long(argc, argv, stop_early ? "+:r:d:f:o:t:qvh" : ":r:d:f:o:t:qvh", long_options,
+		                     &which);
 		if (letter == -1)
 			break;
 		if (letter == '?' || letter == ':') {
-			/* getopt moves operands behind the options it has read, so the word in question is the last one read. */
-			const char *word = optind > at && strncmp(argv[optind - 1], "--", 2) == 0 ? argv[optind - 1] : "-";
+			/* getopt moves operands behind the options it has read, so the word in question is the
+			 * last one read. */
+			const char *word =
+				optind > at && strncmp(argv[optind - 1], "--", 2) == 0 ? argv[optind - 1] : "-";
 
 			err = complain(letter, argv[0], word, fault);
 		} else if (letter == OPT_LATER) {

@@ -23,8 +23,8 @@ enum options_action {
 /* Texts point into argv, or are static. */
 struct options {
 	enum options_action action;
-	uint64_t interval_ns; /* 0: unthrottled */
-	uint64_t duration_ns; /* 0: none */
+	uint64_t interval_ns;                 /* 0: unthrottled */
+	uint64_t duration_ns;                 /* 0: none */
 	const char *formats[OPTION_LIST_MAX]; /* each -f */
 	size_t format_count;
 	const char *outputs[OPTION_LIST_MAX]; /* each -o */
@@ -40,8 +40,8 @@ struct options {
 	int operand_count;
 };
 
-/* Reads argv, of which argv[0] is the command's name ("attach"). With stop_early the first word that is no option ends
- * them (run). 0, or -EINVAL with *fault filled and nothing to release. */
+/* Reads argv, of which argv[0] is the command's name ("attach"). With stop_early the first word that is no option
+ * ends them (run). 0, or -EINVAL with *fault filled and nothing to release. */
 int options_read(struct options *ret_options, int argc, char **argv, bool stop_early, struct fault *fault);
 void options_release(struct options *options);
 

@@ -17,7 +17,8 @@
 
 /* The formats of the contract that are not in the registry yet. */
 static const char *const formats_later[] = {
-	"pstats", "pprof", "speedscope", "firefox", "chrome", "svg", "dot", "callgrind", "heatmap", "dask", "jsonl", "otlp",
+	"pstats", "pprof",     "speedscope", "firefox", "chrome", "svg",
+	"dot",    "callgrind", "heatmap",    "dask",    "jsonl",  "otlp",
 };
 
 static int find_format(const char *name, const struct format **ret_format, struct fault *fault)
@@ -77,7 +78,8 @@ static int name_output(struct output *o, const char *path, bool is_stem, const c
 		o->path = strdup(path);
 		if (!o->path)
 			return -ENOMEM;
-		/* A suffix of several parts is taken whole; another name's last part; a name without keeps its stem whole. */
+		/* A suffix of several parts is taken whole; another name's last part; a name without keeps its
+		 * stem whole. */
 		if (bytes > suffix_bytes && strcasecmp(path + bytes - suffix_bytes, o->suffix) == 0)
 			dot = path + bytes - suffix_bytes;
 		if (dot && dot > base_name(path))
@@ -98,7 +100,8 @@ static int check_pairs(const struct outputs *outputs, struct fault *fault)
 			if (!a->path || !b->path)
 				return fault_set(fault, -EINVAL, "", "-o -: standard output takes one format only");
 			if (strcmp(a->path, b->path) == 0)
-				return fault_set(fault, -EINVAL, "give each format its own -o", "-o %s: named for two formats", a->path);
+				return fault_set(fault, -EINVAL, "give each format its own -o",
+				                 "-o %s: named for two formats", a->path);
 		}
 	return 0;
 }
@@ -114,8 +117,8 @@ int outputs_plan(struct outputs *ret_outputs, const struct options *options, pid
 
 	*ret_outputs = (struct outputs){.lock = PTHREAD_MUTEX_INITIALIZER};
 	if (formats && paths && formats != paths && !is_stem)
-		return fault_set(fault, -EINVAL, "as many -o as -f, or one -o as the stem of all", "%zu -f and %zu -o do not pair", formats,
-		                 paths);
+		return fault_set(fault, -EINVAL, "as many -o as -f, or one -o as the stem of all",
+		                 "%zu -f and %zu -o do not pair", formats, paths);
 	if (is_stem && strcmp(options->outputs[0], "-") == 0)
 		return fault_set(fault, -EINVAL, "", "-o -: standard output takes one format only");
 	count = count ? count : 1;
@@ -216,7 +219,8 @@ void outputs_give_up(struct outputs *outputs)
 		unlink(outputs->tmp_path);
 }
 
-/* Prints the name of a file that is whole. Where a profile itself goes to standard output the name must not be in it. */
+/* Prints the name of a file that is whole. Where a profile itself goes to standard output the name must not be in
+ * it. */
 static int announce(const struct outputs *outputs, const char *path)
 {
 	struct buf line = {0};
@@ -238,8 +242,8 @@ static int announce(const struct outputs *outputs, const char *path)
 	return err;
 }
 
-/* Source lines are read with the rights of the one who owns the processes; where they have several owners, or those rights
- * cannot be had, they are left out. */
+/* Source lines are read with the rights of the one who owns the processes; where they have several owners, or
+ * those rights cannot be had, they are left out. */
 static int export_profile(struct outputs *outputs, const struct format *format, const struct profile *profile)
 {
 	struct export_options options = outputs->options;
@@ -247,7 +251,8 @@ static int export_profile(struct outputs *outputs, const struct format *format, 
 	int err;
 
 	if (options.sources)
-		options.sources = credentials_of_profile(&owner, profile) == 0 && credentials_assume(&owner, &saved) == 0;
+		options.sources =
+			credentials_of_profile(&owner, profile) == 0 && credentials_assume(&owner, &saved) == 0;
 	err = format->write(profile, &options, outputs->writer);
 	if (options.sources)
 		credentials_restore(&saved);

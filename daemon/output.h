@@ -17,8 +17,8 @@
 
 struct output {
 	const struct format *format;
-	char *path; /* owned; NULL: standard output */
-	char *stem; /* owned; what snapshots are named after, without .NNNN and suffix */
+	char *path;         /* owned; NULL: standard output */
+	char *stem;         /* owned; what snapshots are named after, without .NNNN and suffix */
 	const char *suffix; /* of snapshots: into path, or the format's */
 };
 
@@ -32,20 +32,22 @@ struct outputs {
 };
 
 /* Pairs -f with -o. pid and now name what -o does not. 0, -EINVAL (usage) or -ENOMEM, with *fault filled. */
-int outputs_plan(struct outputs *ret_outputs, const struct options *options, pid_t pid, time_t now, struct fault *fault);
+int outputs_plan(struct outputs *ret_outputs, const struct options *options, pid_t pid, time_t now,
+                 struct fault *fault);
 void outputs_release(struct outputs *outputs);
 
-/* Tries whether every output can be opened, before time is spent on sampling. Leaves nothing behind. 0 or -errno, after
- * it has said what is wrong. */
+/* Tries whether every output can be opened, before time is spent on sampling. Leaves nothing behind. 0 or -errno,
+ * after it has said what is wrong. */
 int outputs_check(struct outputs *outputs);
 bool outputs_use_stdout(const struct outputs *outputs);
 
-/* Writes a profile in every format: the final one, or, when its sequence number is not 0, a snapshot. Each file's name is
- * printed on standard output when the file is whole. An output that fails is reported and does not keep the others from being written.
- * 0 or the first -errno. */
+/* Writes a profile in every format: the final one, or, when its sequence number is not 0, a snapshot. Each file's
+ * name is printed on standard output when the file is whole. An output that fails is reported and does not keep
+ * the others from being written. 0 or the first -errno. */
 int outputs_write(struct outputs *outputs, const struct profile *profile);
 
-/* From another thread, while outputs_write() runs: removes the temporary file. No more are made: the caller must exit. */
+/* From another thread, while outputs_write() runs: removes the temporary file. No more are made: the caller must
+ * exit. */
 void outputs_give_up(struct outputs *outputs);
 
 #endif

@@ -15,24 +15,15 @@ struct unit {
 };
 
 static const struct unit rate_units[] = {
-	{"", 1},
-	{"hz", 1},
-	{"k", 1e3},
-	{"khz", 1e3},
-	{NULL, 0},
+	{"", 1}, {"hz", 1}, {"k", 1e3}, {"khz", 1e3}, {NULL, 0},
 };
 
 static const struct unit duration_units[] = {
-	{"", 1},
-	{"ms", 1e-3},
-	{"s", 1},
-	{"m", 60},
-	{"h", 3600},
-	{NULL, 0},
+	{"", 1}, {"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}, {NULL, 0},
 };
 
-#define RATE_MIN_HZ 0.001
-#define RATE_MAX_HZ 1e6
+#define RATE_MIN_HZ    0.001
+#define RATE_MAX_HZ    1e6
 #define DURATION_MAX_S (10 * 366 * 86400.0)
 
 /* A plain decimal number with one of the units: digits and at most one point, no sign, no exponent, no blank. (strtod

@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* "1000", "1khz", "2.5khz", "10k", "max": the time between ticks; 0 stands for max, which is unthrottled. From 0.001 Hz
- * to 1 MHz. */
+/* "1000", "1khz", "2.5khz", "10k", "max": the time between ticks; 0 stands for max, which is unthrottled. From
+ * 0.001 Hz to 1 MHz. */
 int parse_rate(const char *text, uint64_t *ret_interval_ns);
 /* "2.5", "10s", "5m", "1h", "500ms"; above 0, at most ten years. */
 int parse_duration(const char *text, uint64_t *ret_ns);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sampled run -- COMMAND...: the command is forked at once, waits until everything of ours that can fail has not, then
- * becomes the program. */
+/* sampled run -- COMMAND...: the command is forked at once, waits until everything of ours that can fail has not,
+ * then becomes the program. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

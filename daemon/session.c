@@ -18,11 +18,12 @@
 #include "daemon/terminal.h"
 
 #define RING_BYTES (UINT64_C(2) << 20)
-/* Ticks that come every 100 µs or faster fill the small ring in less time than the aggregator may be kept off the CPU. */
-#define RING_FAST_BYTES (UINT64_C(16) << 20)
+/* Ticks that come every 100 µs or faster fill the small ring in less time than the aggregator may be kept off the
+ * CPU. */
+#define RING_FAST_BYTES       (UINT64_C(16) << 20)
 #define RING_FAST_INTERVAL_NS (100 * NS_PER_US)
-#define TREES_MAX_BYTES (UINT64_C(1) << 30)
-#define PROGRESS_NS (250 * NS_PER_MS)
+#define TREES_MAX_BYTES       (UINT64_C(1) << 30)
+#define PROGRESS_NS           (250 * NS_PER_MS)
 
 static void fill_signals(sigset_t *set)
 {
@@ -133,7 +134,8 @@ static int start(struct session *s)
 	if (s->options->duration_ns)
 		timerfd_settime(s->timer_fd, 0, &end, NULL);
 	if (s->options->realtime && !sampler_is_realtime(s->sampler))
-		error_note("--realtime: not permitted, going on without it (CAP_SYS_NICE or a limit on real-time priority is needed)");
+		error_note("--realtime: not permitted, going on without it (CAP_SYS_NICE or a limit on real-time "
+		           "priority is needed)");
 	return 0;
 }
 
@@ -149,7 +151,8 @@ static void stop(struct session *s)
 	publisher_finish(s->publisher);
 }
 
-/* Standard signals of one kind that are pending count once: so those that come while a snapshot is being written make one more. */
+/* Standard signals of one kind that are pending count once: so those that come while a snapshot is being written
+ * make one more. */
 static void snapshot(struct session *s)
 {
 	if (!s->publisher || s->stopping)
@@ -167,7 +170,8 @@ static void give_up(struct session *s)
 	_exit(EXIT_GIVEN_UP);
 }
 
-/* While a command runs, Ctrl-C is its business: it has got the signal from the terminal, as we have. Others are passed on. */
+/* While a command runs, Ctrl-C is its business: it has got the signal from the terminal, as we have. Others are
+ * passed on. */
 static bool is_for_command(struct session *s, uint32_t signal)
 {
 	if (!s->command || s->command_ended)
@@ -225,8 +229,8 @@ static void show_progress(const struct session *s)
 	double seconds = (double)(clock_now_ns() - s->start_ns) / (double)NS_PER_S;
 
 	snprintf(text, sizeof(text), "sampled: %.1f s, %llu samples of %zu process%s%s", seconds,
-	         (unsigned long long)aggregator_samples(s->aggregator), s->targets.sampled, s->targets.sampled == 1 ? "" : "es",
-	         s->stopping ? ", writing" : "; Ctrl-C stops and writes");
+	         (unsigned long long)aggregator_samples(s->aggregator), s->targets.sampled,
+	         s->targets.sampled == 1 ? "" : "es", s->stopping ? ", writing" : "; Ctrl-C stops and writes");
 	terminal_progress(text);
 }
 

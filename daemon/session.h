@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One run of attach or run: targets, ring, sampler, aggregator and outputs, and the event loop that holds them together.
- * Main thread only. */
+/* One run of attach or run: targets, ring, sampler, aggregator and outputs, and the event loop that holds them
+ * together. Main thread only. */
 #ifndef SAMPLED_DAEMON_SESSION_H
 #define SAMPLED_DAEMON_SESSION_H
 
@@ -26,19 +26,19 @@ struct session {
 	struct publisher *publisher; /* NULL until the first target is sampled */
 	struct targets targets;
 	int signal_fd;
-	int timer_fd;      /* fires when -d is over */
-	uint64_t start_ns; /* of sampling; 0: not yet */
-	bool stopping;     /* the end was asked for */
+	int timer_fd;        /* fires when -d is over */
+	uint64_t start_ns;   /* of sampling; 0: not yet */
+	bool stopping;       /* the end was asked for */
 	unsigned interrupts; /* SIGINTs that were for us */
 	uint64_t snapshots;  /* asked for so far */
 	bool again;          /* one more, when the one being written is done */
 	pid_t command;       /* run: the child; 0: attach */
 	bool command_ended;
-	int command_status;  /* of waitpid(), once ended */
+	int command_status; /* of waitpid(), once ended */
 };
 
-/* Blocks the signals that the event loop takes; *ret_before is the mask that a child is to get back. Before any thread
- * is made. */
+/* Blocks the signals that the event loop takes; *ret_before is the mask that a child is to get back. Before any
+ * thread is made. */
 void session_block_signals(sigset_t *ret_before);
 
 /* 0, or -errno after it was reported. outputs become the session's in either case. */

@@ -70,8 +70,8 @@ static void print_times(const struct profile *profile)
 		enum value_index value;
 		const char *label;
 	} shares[] = {
-		{VALUE_ON_CPU, "on CPU"},       {VALUE_GIL, "GIL held"}, {VALUE_GIL_WAIT, "GIL awaited"},
-		{VALUE_IDLE, "idle"}, {VALUE_UNKNOWN, "unknown"},
+		{VALUE_ON_CPU, "on CPU"}, {VALUE_GIL, "GIL held"},    {VALUE_GIL_WAIT, "GIL awaited"},
+		{VALUE_IDLE, "idle"},     {VALUE_UNKNOWN, "unknown"},
 	};
 	uint64_t wall_ns = profile_sum(profile, VALUE_WALL);
 	struct buf line = {0};
@@ -94,8 +94,8 @@ static void print_top(const struct profile *profile)
 	for (uint32_t i = 0; i < count && i < TOP_COUNT; i++) {
 		const struct symbol *symbol = &profile->symbols[functions[i].symbol];
 
-		print("  self %5.1f %%  %.80s (%s:%u)", facts_percent(functions[i].self[VALUE_WALL], wall_ns), symbol->name, symbol->file,
-		      symbol->first_line);
+		print("  self %5.1f %%  %.80s (%s:%u)", facts_percent(functions[i].self[VALUE_WALL], wall_ns),
+		      symbol->name, symbol->file, symbol->first_line);
 	}
 	free(functions);
 }
@@ -106,9 +106,10 @@ static void print_stats(const struct facts *facts, const struct ring *ring)
 	double attempts = sum->attempts ? (double)sum->attempts : 1, reads = sum->reads ? (double)sum->reads : 1;
 
 	print("  reading      %.2f \u00b5s a sample, %.2f \u00b5s a read, %.2f pieces and %.0f bytes a read",
-	      (double)sum->read_ns / attempts / 1e3, (double)sum->read_ns / reads / 1e3, (double)sum->read_segments / reads,
-	      (double)sum->read_bytes / reads);
-	print("  repeated     torn %s, to confirm a new edge %s", fact_text(facts, "retries"), fact_text(facts, "confirms"));
+	      (double)sum->read_ns / attempts / 1e3, (double)sum->read_ns / reads / 1e3,
+	      (double)sum->read_segments / reads, (double)sum->read_bytes / reads);
+	print("  repeated     torn %s, to confirm a new edge %s", fact_text(facts, "retries"),
+	      fact_text(facts, "confirms"));
 	print("  ring         at most %.1f of %.1f KiB used; %llu runs for %llu samples, %llu symbols",
 	      (double)ring_peak_bytes(ring) / 1024, (double)ring_room_bytes(ring) / 1024, (unsigned long long)sum->runs,
 	      (unsigned long long)sum->samples, (unsigned long long)sum->symbols);

@@ -131,7 +131,8 @@ static void note_attached(const struct targets *t, const struct target *target)
 	const struct pyproc *proc = target_proc(target);
 
 	if (t->verbose)
-		error_note("attached to process %d: Python %s, found by %s", (int)proc->pid, proc->version_text, proc->found_by);
+		error_note("attached to process %d: Python %s, found by %s", (int)proc->pid, proc->version_text,
+		           proc->found_by);
 }
 
 static void try_member(struct targets *t, struct member *m)
@@ -223,7 +224,8 @@ void targets_collect(struct targets *targets)
 				m->gone = true;
 			if (m->gone && targets->verbose)
 				error_note("process %d has ended", (int)m->pid);
-			/* What it became after an exec was not asked for by number: it is passed over like a child. */
+			/* What it became after an exec was not asked for by number: it is passed over like a
+			 * child. */
 			if (m->origin == MEMBER_NAMED)
 				m->origin = MEMBER_CHILD;
 		}

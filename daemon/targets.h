@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The processes of a session: those named, the command that was run, and, where asked for, their children. Each is opened when
- * it has become a Python, handed to the sampler, and looked for again after an exec. Main thread only. */
+/* The processes of a session: those named, the command that was run, and, where asked for, their children. Each is
+ * opened when it has become a Python, handed to the sampler, and looked for again after an exec. Main thread only. */
 #ifndef SAMPLED_DAEMON_TARGETS_H
 #define SAMPLED_DAEMON_TARGETS_H
 
@@ -22,8 +22,8 @@ struct member {
 	pid_t pid;
 	uint64_t start_time; /* clock ticks since boot: with pid, its identity */
 	enum member_origin origin;
-	bool sampled;    /* the sampler has it */
-	bool reported;   /* the user was told why it is not sampled */
+	bool sampled;  /* the sampler has it */
+	bool reported; /* the user was told why it is not sampled */
 	bool gone;
 	uint64_t pause_ns;    /* between the last try and the next */
 	uint64_t next_try_ns; /* CLOCK_MONOTONIC, as all */

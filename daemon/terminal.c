@@ -88,7 +88,8 @@ int terminal_guard_descriptors(void)
 
 		if (fcntl(fd, F_GETFD) >= 0)
 			continue;
-		/* The lowest free number is fd itself. A read-only one in place of an output: writes fail with EBADF as before. */
+		/* The lowest free number is fd itself. A read-only one in place of an output: writes fail with
+		 * EBADF as before. */
 		opened = open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 		if (opened < 0)
 			return -errno;

@@ -16,8 +16,8 @@ bool terminal_is_live(void);
 /* Colour is wanted on this descriptor: a terminal, not a dumb one, and NO_COLOR is not set (https://no-color.org). */
 bool terminal_color(int fd);
 
-/* Remembers which of standard input, output and error were closed at the start and puts something harmless there, so that
- * no file of ours gets their numbers: writing to a closed standard output then still fails. 0 or -errno. */
+/* Remembers which of standard input, output and error were closed at the start and puts something harmless there,
+ * so that no file of ours gets their numbers: writing to a closed standard output then still fails. 0 or -errno. */
 int terminal_guard_descriptors(void);
 
 /* Prints text on standard output at once. 0 or -errno: nobody reads it, it is closed, the disk is full. */

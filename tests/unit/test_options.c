@@ -42,18 +42,22 @@ Test(parse, rates)
 		const char *text;
 		uint64_t interval_ns;
 	} good[] = {
-		{"1000", 1000000}, {"1khz", 1000000}, {"1kHz", 1000000}, {"2.5khz", 400000}, {"10k", 100000}, {"max", 0},
-		{"MAX", 0}, {"1", NS_PER_S}, {"0.5", 2 * NS_PER_S}, {"100hz", 10000000}, {"1000k", 1000}, {".5", 2 * NS_PER_S},
+		{"1000", 1000000},     {"1khz", 1000000},   {"1kHz", 1000000}, {"2.5khz", 400000},
+		{"10k", 100000},       {"max", 0},          {"MAX", 0},        {"1", NS_PER_S},
+		{"0.5", 2 * NS_PER_S}, {"100hz", 10000000}, {"1000k", 1000},   {".5", 2 * NS_PER_S},
 	};
 	static const char *const bad[] = {
-		"", "0", "-1", "+1", "1e3", "0x10", "inf", "nan", "1khzz", "1 khz", " 1", "k", ".", "1.2.3", "1001k", "0.0001", "max ",
-		"1mhz", "1,000", "99999999999999999999999999999999999999999",
+		"",       "0",    "-1",   "+1",    "1e3",
+		"0x10",   "inf",  "nan",  "1khzz", "1 khz",
+		" 1",     "k",    ".",    "1.2.3", "1001k",
+		"0.0001", "max ", "1mhz", "1,000", "99999999999999999999999999999999999999999",
 	};
 	uint64_t interval_ns;
 
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
 		cr_assert_eq(parse_rate(good[i].text, &interval_ns), 0, "%s", good[i].text);
-		cr_assert_eq(interval_ns, good[i].interval_ns, "%s gives %lu", good[i].text, (unsigned long)interval_ns);
+		cr_assert_eq(interval_ns, good[i].interval_ns, "%s gives %lu", good[i].text,
+		             (unsigned long)interval_ns);
 	}
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		cr_assert_eq(parse_rate(bad[i], &interval_ns), -EINVAL, "\"%s\" was taken", bad[i]);
@@ -65,10 +69,11 @@ Test(parse, durations)
 		const char *text;
 		uint64_t ns;
 	} good[] = {
-		{"2.5", 2500 * NS_PER_MS}, {"10s", 10 * NS_PER_S}, {"5m", 300 * NS_PER_S}, {"1h", 3600 * NS_PER_S},
-		{"500ms", 500 * NS_PER_MS}, {"0.001", NS_PER_MS}, {"1H", 3600 * NS_PER_S},
+		{"2.5", 2500 * NS_PER_MS},  {"10s", 10 * NS_PER_S}, {"5m", 300 * NS_PER_S},  {"1h", 3600 * NS_PER_S},
+		{"500ms", 500 * NS_PER_MS}, {"0.001", NS_PER_MS},   {"1H", 3600 * NS_PER_S},
 	};
-	static const char *const bad[] = {"", "0", "0s", "-5", "5x", "s", "1e9", "inf", "99999999h", "5 s", "1m30s", "0.0000000001"};
+	static const char *const bad[] = {"",    "0",   "0s",        "-5",  "5x",    "s",
+	                                  "1e9", "inf", "99999999h", "5 s", "1m30s", "0.0000000001"};
 	uint64_t ns;
 
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
@@ -114,11 +119,14 @@ Test(options, all_of_them, .description = "before and behind the operands")
 	struct options o;
 	struct fault fault;
 
-	cr_assert_eq(read_words(&o,
-	                        "attach -r 2khz 12 -d 1m -f text -o a.txt --mode gil -t worker -t 77 --no-idle --no-gc --no-jitter "
-	                        "--subprocesses --omit x[0-9]+ --stop main --stats --realtime -qv --collapsed-style=tachyon 13",
-	                        false, &fault),
-	             0, "%s", fault.why);
+	cr_assert_eq(
+		read_words(
+			&o,
+			"attach -r 2khz 12 -d 1m -f text -o a.txt --mode gil -t worker -t 77 --no-idle --no-gc "
+			"--no-jitter "
+			"--subprocesses --omit x[0-9]+ --stop main --stats --realtime -qv --collapsed-style=tachyon 13",
+			false, &fault),
+		0, "%s", fault.why);
 	cr_assert_eq(o.interval_ns, 500000);
 	cr_assert_eq(o.duration_ns, 60 * NS_PER_S);
 	cr_assert_str_eq(o.formats[0], "text");
@@ -234,8 +242,10 @@ Test(outputs, pairs)
 	expect("attach -o a.b/plain", 1, (const char *[]){"flamegraph"}, (const char *[]){"a.b/plain"});
 	expect("attach -o -", 1, (const char *[]){"flamegraph"}, (const char *[]){NULL});
 	expect("attach -f text -o a.html", 1, (const char *[]){"text"}, (const char *[]){"a.html"});
-	expect("attach -o a.html -o b.txt", 2, (const char *[]){"flamegraph", "text"}, (const char *[]){"a.html", "b.txt"});
-	expect("attach -f text -f collapsed -o x -o y", 2, (const char *[]){"text", "collapsed"}, (const char *[]){"x", "y"});
+	expect("attach -o a.html -o b.txt", 2, (const char *[]){"flamegraph", "text"},
+	       (const char *[]){"a.html", "b.txt"});
+	expect("attach -f text -f collapsed -o x -o y", 2, (const char *[]){"text", "collapsed"},
+	       (const char *[]){"x", "y"});
 	expect("attach -f text -f flamegraph -o stem", 2, (const char *[]){"text", "flamegraph"},
 	       (const char *[]){"stem.txt", "stem.html"});
 }
@@ -247,7 +257,8 @@ Test(outputs, default_names)
 
 	cr_assert_eq(plan(&outputs, "attach -f text -f flamegraph", &fault), 0);
 	cr_assert_eq(outputs.count, 2);
-	cr_assert_eq(strncmp(outputs.items[0].path, "sampled-42-", strlen("sampled-42-")), 0, "%s", outputs.items[0].path);
+	cr_assert_eq(strncmp(outputs.items[0].path, "sampled-42-", strlen("sampled-42-")), 0, "%s",
+	             outputs.items[0].path);
 	cr_assert_str_eq(strrchr(outputs.items[0].path, '.'), ".txt");
 	cr_assert_str_eq(strrchr(outputs.items[1].path, '.'), ".html");
 	outputs_release(&outputs);

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every ending writes everything and leaves the target undisturbed; and `sampled run` ends as its command did."""
+import fcntl
+import os
+import signal
+import subprocess
+import time
+import unittest
+
+import cli
+import support
+
+F_SETPIPE_SZ = 1031
+BUSY = """
+import sys, time
+def spin():
+    return sum(range(100))
+end = time.time() + float(sys.argv[1])
+while time.time() < end:
+    spin()
+sys.exit(int(sys.argv[2]))
+"""
+
+
+@support.needs_python
+class Endings(cli.Folder):
+    def setUp(self):
+        super().setUp()
+        self.target = support.Target(support.newest(), "busy.py").__enter__()
+        self.addCleanup(self.target.stop)
+
+    def test_second_interrupt_gives_up(self):
+        """Standard output is a pipe that nobody empties, so that writing lasts."""
+        reader, writer = os.pipe()
+        fcntl.fcntl(writer, F_SETPIPE_SZ, 4096)
+        process = support.start_sampled("attach", self.target.pid, "-f", "flamegraph", "-o", "-", cwd=self.folder, stdout=writer)
+        os.close(writer)
+        try:
+            time.sleep(1)
+            process.send_signal(signal.SIGINT)
+            time.sleep(1)
+            self.assertIsNone(process.poll(), "it waits for the pipe")
+            process.send_signal(signal.SIGINT)
+            self.assertEqual(process.wait(timeout=20), cli.GIVEN_UP)
+            self.assertIn(b"gave up", process.stderr.read())
+        finally:
+            process.kill()
+            process.wait()
+            process.stderr.close()
+            os.close(reader)
+        self.assertEqual(os.listdir(self.folder), [])
+        self.assertIn(self.target.state(), "RS")
+
+    def test_reader_that_goes_away(self):
+        reader, writer = os.pipe()
+        process = support.start_sampled("attach", self.target.pid, "-d", "0.5", "-o", "-", cwd=self.folder, stdout=writer)
+        os.close(writer)
+        os.close(reader)
+        error = process.communicate(timeout=30)[1]
+        self.assertEqual(process.returncode, cli.FAILED, error)
+        self.assertIn(b"cannot write standard output: Broken pipe", error)
+
+    def test_target_dies_while_attaching(self):
+        """Killed at ever later instants: an error or a valid file, and nothing else."""
+        for delay_ms in range(0, 40, 4):
+            with support.Target(support.newest(), "busy.py") as target:
+                process = support.start_sampled("attach", target.pid, "-f", "collapsed", "-o", "a.txt", cwd=self.folder)
+                time.sleep(delay_ms / 1000)
+                target.process.kill()
+                target.process.wait()
+                out, error = process.communicate(timeout=30)
+            with self.subTest(delay_ms=delay_ms, error=error):
+                self.assertIn(process.returncode, (cli.DONE, cli.NO_PYTHON))
+                self.assertEqual(os.path.exists(self.path("a.txt")), process.returncode == cli.DONE)
+                self.assertEqual(out, b"a.txt\n" if process.returncode == cli.DONE else b"")
+            for name in os.listdir(self.folder):
+                os.unlink(self.path(name))
+
+    def test_several_snapshots_have_rising_numbers(self):
+        process = support.start_sampled("attach", self.target.pid, "-f", "collapsed", "-o", "a.txt", cwd=self.folder)
+        time.sleep(1)
+        for _ in range(3):
+            process.send_signal(signal.SIGUSR1)
+            time.sleep(0.3)
+        process.send_signal(signal.SIGTERM)
+        out = process.communicate(timeout=30)[0]
+        self.assertEqual(process.returncode, cli.DONE)
+        names = out.decode().split()
+        self.assertEqual(names, ["a.0001.txt", "a.0002.txt", "a.0003.txt", "a.txt"])
+        counts = []
+        for name in names:
+            with open(self.path(name), "rb") as file:
+                counts.append(cli.samples(file.read()))
+        self.assertEqual(counts, sorted(counts))
+        self.assertGreater(counts[0], 0)
+
+    def test_exec_into_another_program(self):
+        """The process goes on as something else: what was sampled is written, and sampled ends."""
+        script = "import os, time\nend = time.time() + 1.5\nwhile time.time() < end: pass\nos.execvp('sleep', ['sleep', '30'])"
+        target = subprocess.Popen(support.newest().argv + ["-c", script])
+        try:
+            time.sleep(0.7)
+            done = self.sampled("attach", target.pid, "-f", "collapsed", "-o", "-", timeout=20)
+            self.assertEqual(done.returncode, cli.DONE, done.stderr)
+            self.assertGreater(cli.samples(done.stdout), 50)
+            self.assertIsNone(target.poll())
+        finally:
+            target.kill()
+            target.wait()
+
+
+@support.needs_python
+class Run(cli.Folder):
+    def run_python(self, *args, options=("-q", "-f", "collapsed", "-o", "a.txt"), script=BUSY, **extra):
+        return self.sampled("run", *options, "--", *support.newest().argv, "-c", script, *args, **extra)
+
+    def read(self):
+        with open(self.path("a.txt"), "rb") as file:
+            return support.parse_collapsed(file.read())
+
+    def test_exits_as_the_command_did(self):
+        done = self.run_python("0.5", "7")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (7, b"a.txt\n", b""))
+        self.assertGreater(sum(line.count for line in self.read() if any(name == "spin" for name, _, _ in line.frames)), 20)
+        self.assertEqual(self.run_python("0.2", "0").returncode, cli.DONE)
+
+    def test_death_by_signal(self):
+        done = self.run_python(script="import os, time\ntime.sleep(0.3)\nos.kill(os.getpid(), 9)")
+        self.assertEqual(done.returncode, 128 + signal.SIGKILL)
+        self.assertTrue(self.read())
+
+    def test_from_the_interpreters_start(self):
+        """What is imported at the start is seen."""
+        self.run_python(script="import json, asyncio, unittest, decimal")
+        names = {name for line in self.read() for name, _, _ in line.frames}
+        self.assertTrue(any(name.startswith("_find_and_load") for name in names), names)
+
+    def test_through_env_and_shell(self):
+        argv = support.newest().argv
+        script = 'exec "$@"'
+        done = self.sampled("run", "-q", "-o", "a.collapsed", "--", "/usr/bin/env", "sh", "-c", script, "sh", *argv, "-c", BUSY, "0.5", "3")
+        self.assertEqual((done.returncode, done.stdout), (3, b"a.collapsed\n"), done.stderr)
+
+    def test_before_exec(self):
+        self.assert_error(self.sampled("run", "--", "/nonexistent/program"), cli.BEFORE_EXEC, "cannot run /nonexistent/program")
+        done = self.sampled("run", "-o", "missing/a.html", "--", "touch", "trace")
+        self.assert_error(done, cli.BEFORE_EXEC, "cannot write missing/a.html")
+        self.assertEqual(os.listdir(self.folder), [], "the command did not begin")
+
+    def test_not_a_python(self):
+        done = self.sampled("run", "-q", "-o", "a.html", "--", "sh", "-c", "exit 4")
+        self.assert_error(done, 4, "no Python was seen")
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_interrupt_reaches_the_command(self):
+        """As from a terminal: both get it, any number of times; the command decides, then the profile is written."""
+        script = (
+            "import signal, sys, time\nseen = []\nsignal.signal(signal.SIGINT, lambda *_: seen.append(1))\n"
+            "print('ready', flush=True)\nwhile len(seen) < 3: time.sleep(0.01)\nsys.exit(5)"
+        )
+        argv = support.newest().argv + ["-c", script]
+        process = support.start_sampled(
+            "run", "-q", "-f", "collapsed", "-o", "a.txt", "--", *argv, cwd=self.folder, start_new_session=True
+        )
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        for _ in range(3):
+            time.sleep(0.2)
+            os.killpg(process.pid, signal.SIGINT)
+        out, error = process.communicate(timeout=30)
+        self.assertEqual((process.returncode, out), (5, b"a.txt\n"), error)
+
+    def test_terminate_is_passed_on(self):
+        process = support.start_sampled(
+            "run", "-q", "-f", "collapsed", "-o", "a.txt", "--", *support.newest().argv, "-c", BUSY, "60", "0", cwd=self.folder
+        )
+        time.sleep(1)
+        process.send_signal(signal.SIGTERM)
+        out, error = process.communicate(timeout=30)
+        self.assertEqual((process.returncode, out), (128 + signal.SIGTERM, b"a.txt\n"), error)
+
+    def test_signals_of_the_command_are_as_they_were(self):
+        script = "import signal; print(sorted(map(int, signal.pthread_sigmask(signal.SIG_BLOCK, []))))"
+        done = self.run_python(script=script)
+        self.assertEqual(done.stdout.split(b"\n")[0], b"[]")
+
+    def test_duration_ends_sampling_not_the_command(self):
+        done = self.run_python("1.5", "6", options=("-q", "-d", "0.3", "-f", "collapsed", "-o", "a.txt"))
+        self.assertEqual(done.returncode, 6)
+        self.assertLess(sum(line.count for line in self.read()), 700)
+
+
+if __name__ == "__main__":
+    unittest.main()

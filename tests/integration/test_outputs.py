@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files: how they are named, what is refused before sampling begins, full disks, and what goes to the terminal."""
+import contextlib
+import ctypes
+import os
+import time
+import unittest
+
+import cli
+import support
+
+
+@contextlib.contextmanager
+def small_disk(folder):
+    """A file system of 64 KiB mounted at folder."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.mount(b"tmpfs", os.fsencode(folder), b"tmpfs", 0, b"size=64k") != 0:
+        raise unittest.SkipTest("cannot mount a file system: %s" % os.strerror(ctypes.get_errno()))
+    try:
+        yield
+    finally:
+        libc.umount2(os.fsencode(folder), 2)
+
+
+@support.needs_python
+class Outputs(cli.Folder):
+    def setUp(self):
+        super().setUp()
+        self.target = support.Target(support.newest(), "busy.py").__enter__()
+        self.addCleanup(self.target.stop)
+
+    def refuse(self, output, says, status=cli.FAILED):
+        """Refused before sampling begins."""
+        before = time.monotonic()
+        done = self.sampled("attach", self.target.pid, "-d", "20", "-f", "collapsed", "-o", output)
+        self.assert_error(done, status, "cannot write %s" % output, says)
+        self.assertLess(time.monotonic() - before, 10)
+
+    def test_unwritable(self):
+        os.mkdir(self.path("folder"))
+        os.symlink("elsewhere", self.path("link"))
+        self.refuse("folder", "directory")
+        self.refuse("link", "symbolic link")
+        self.refuse("/dev/full", "not a regular file")
+        self.refuse("missing/file", "No such file or directory")
+        self.refuse("file/", "names no file" if not os.path.exists(self.path("file")) else "")
+        self.assertEqual(sorted(os.listdir(self.folder)), ["folder", "link"])
+
+    @support.need_root
+    def test_no_right_to_write(self):
+        with support.Target(cli.python_for_all(), "parked.py", user=cli.NOBODY) as target:
+            done = self.sampled("attach", target.pid, "-d", "5", user=cli.NOBODY)
+            self.assert_error(done, cli.FAILED, "cannot write sampled-", "Permission denied")
+            self.assertEqual(os.listdir(self.folder), [])
+
+    @support.need_root
+    def test_disk_full(self):
+        disk = self.path("disk")
+        os.mkdir(disk)
+        with small_disk(disk):
+            done = self.sampled("attach", self.target.pid, "-q", "-d", "0.5", "-f", "flamegraph", "-o", "disk/out.html")
+            left = os.listdir(disk)
+        self.assert_error(done, cli.FAILED, "cannot write disk/out.html", "No space left on device")
+        self.assertEqual(left, [])
+
+    @support.need_root
+    def test_one_full_output_does_not_spoil_the_other(self):
+        disk = self.path("disk")
+        os.mkdir(disk)
+        with small_disk(disk):
+            done = self.sampled(
+                "attach", self.target.pid, "-q", "-d", "0.5", "-f", "flamegraph", "-o", "disk/a.html", "-f", "text", "-o", "b.txt"
+            )
+        self.assertEqual((done.returncode, done.stdout), (cli.FAILED, b"b.txt\n"))
+        self.assertEqual(done.stderr, b"sampled: cannot write disk/a.html: No space left on device\n")
+        self.assertGreater(os.path.getsize(self.path("b.txt")), 100)
+
+    def test_names_and_modes(self):
+        done = self.sampled("attach", self.target.pid, "-d", "0.5", "-f", "flamegraph", "-f", "collapsed", "-o", "stem")
+        self.assertEqual(done.returncode, cli.DONE, done.stderr)
+        self.assertEqual(done.stdout, b"stem.html\nstem.collapsed\n")
+        self.assertEqual(os.stat(self.path("stem.html")).st_mode & 0o777, 0o600)
+        done = self.sampled("attach", self.target.pid, "-d", "0.2")
+        self.assertRegex(done.stdout, rb"\Asampled-%d-[0-9-]+\.html\n\Z" % self.target.pid)
+        self.assertTrue(os.path.exists(self.path(done.stdout.decode().strip())))
+
+    def test_quiet(self):
+        done = self.sampled("attach", self.target.pid, "-q", "-d", "0.3", "-o", "a.txt")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (cli.DONE, b"a.txt\n", b""))
+
+    def test_summary(self):
+        done = self.sampled("attach", self.target.pid, "-d", "0.5", "-o", "a.txt", "--stats")
+        text = done.stderr.decode()
+        for word in ("samples of", "asked 1000 Hz", "reached", "late", "torn", "dropped", "truncated", "not sampled", "self", "ring"):
+            self.assertIn(word, text)
+        self.assertNotIn("\033", text)
+        self.assertNotIn("\r", text)
+
+    def on_terminal(self, *args, **env):
+        """Both outputs on one terminal; what was written to it."""
+        master, slave = os.openpty()
+        process = support.start_sampled(
+            *args, cwd=self.folder, stdout=slave, stderr=slave, env=dict(os.environ, TERM="xterm", **env)
+        )
+        os.close(slave)
+        text = b""
+        with contextlib.suppress(OSError):  # EIO: the other side is closed
+            while True:
+                text += os.read(master, 4096)
+        os.close(master)
+        self.assertEqual(process.wait(timeout=30), cli.DONE, text)
+        return text.decode()
+
+    def test_progress_only_on_a_terminal(self):
+        text = self.on_terminal("attach", self.target.pid, "-d", "0.8", "-o", "a.txt")
+        self.assertRegex(text, r"\Asampled: 0\.\d s, \d+ samples of 1 process; Ctrl-C stops and writes\r\x1b\[K")
+        self.assertIn("\r\x1b[Ka.txt\r\n", text, "the name stands alone on its line")
+        self.assertEqual(self.on_terminal("attach", self.target.pid, "-q", "-d", "0.3", "-o", "a.txt"), "a.txt\r\n")
+
+    def test_no_color(self):
+        self.assertIn("\x1b[", self.on_terminal("doctor", self.target.pid, NO_COLOR=""))
+        self.assertNotIn("\x1b", self.on_terminal("doctor", self.target.pid, NO_COLOR="1"))
+        self.assertNotIn("\x1b", self.on_terminal("dump", self.target.pid, NO_COLOR="1"))
+
+    def test_duration(self):
+        done = self.sampled("attach", self.target.pid, "-d", "1500ms", "-r", "100", "--stats", "-f", "flamegraph", "-o", "a.html")
+        self.assertEqual(done.returncode, cli.DONE)
+        self.assertRegex(done.stderr.decode(), r" in 1\.[45]\d s\n")
+
+
+if __name__ == "__main__":
+    unittest.main()
