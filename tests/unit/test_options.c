@@ -116,17 +116,13 @@ Test(options, defaults)
 
 Test(options, all_of_them, .description = "before and behind the operands")
 {
+	static const char line[] = "attach -r 2khz 12 -d 1m -f text -o a.txt --mode gil -t worker -t 77 "
+				   "--no-idle --no-gc --no-jitter --subprocesses --omit x[0-9]+ --stop main "
+				   "--stats --realtime -qv --collapsed-style=tachyon 13";
 	struct options o;
 	struct fault fault;
 
-	cr_assert_eq(
-		read_words(
-			&o,
-			"attach -r 2khz 12 -d 1m -f text -o a.txt --mode gil -t worker -t 77 --no-idle --no-gc "
-			"--no-jitter "
-			"--subprocesses --omit x[0-9]+ --stop main --stats --realtime -qv --collapsed-style=tachyon 13",
-			false, &fault),
-		0, "%s", fault.why);
+	cr_assert_eq(read_words(&o, line, false, &fault), 0, "%s", fault.why);
 	cr_assert_eq(o.interval_ns, 500000);
 	cr_assert_eq(o.duration_ns, 60 * NS_PER_S);
 	cr_assert_str_eq(o.formats[0], "text");
