@@ -18,6 +18,12 @@
 /* Decoding in one tick takes at most this long; the rest waits for the next tick. */
 #define DECODE_NS (200 * NS_PER_US)
 #define HEAD_MAX 512
+#define NO_CODE_NS (50 * NS_PER_MS) /* so long an address is not tried again */
+
+struct no_code { /* what lately proved to be no code object */
+	raddr_t addr;
+	uint64_t seen_ns;
+};
 
 struct codes {
 	const struct pyabi *abi;
@@ -29,6 +35,7 @@ struct codes {
 	uint32_t retired_count, retired_room;
 	uint64_t stale;
 	uint64_t decode_ns; /* used up in this tick */
+	struct no_code no_code[16]; /* by address */
 	struct line_range *scratch;
 	size_t scratch_room;
 	char name[REC_TEXT_MAX + 1], file[REC_TEXT_MAX + 1]; /* of the code object being decoded */
@@ -384,12 +391,15 @@ static int decode(struct codes *c, const struct remote *r, raddr_t addr, struct 
 
 int codes_load(struct codes *c, const struct remote *r, raddr_t addr, uint64_t now_ns, struct code **ret_code)
 {
+	struct no_code *no_code = &c->no_code[hash_u64(addr) % (sizeof(c->no_code) / sizeof(c->no_code[0]))];
 	uint64_t started_ns;
 	struct code *code;
 	int err;
 
 	if (c->decode_ns > DECODE_NS)
 		return -ENOSPC;
+	if (no_code->addr == addr && now_ns - no_code->seen_ns < NO_CODE_NS)
+		return -EPROTO;
 	while (c->count >= CODES_MAX)
 		evict_one(c, addr);
 	if (!grow(c))
@@ -402,6 +412,12 @@ int codes_load(struct codes *c, const struct remote *r, raddr_t addr, uint64_t n
 	c->decode_ns += clock_now_ns() - started_ns;
 	if (err) {
 		code_free(code);
+		if (err == -EFAULT)
+			err = -EPROTO; /* a wild pointer */
+		if (err == -EPROTO) {
+			no_code->addr = addr;
+			no_code->seen_ns = now_ns;
+		}
 		return err;
 	}
 	code->checked_ns = code->used_ns = now_ns;

@@ -178,9 +178,20 @@ static int hold(struct target *target, const struct thread *t, uint16_t status, 
 	return -EINPROGRESS;
 }
 
+/* Up to this frame the calls are those of the latest accepted sample. */
+static uint32_t known_calls(const struct thread *t)
+{
+	uint32_t most = t->seen.depth < t->last.depth ? t->seen.depth : t->last.depth, same = 0;
+
+	while (same < most && t->seen.frames[same].code == t->last.frames[same].code &&
+	       t->seen.frames[same].offset == t->last.frames[same].offset)
+		same++;
+	return same;
+}
+
 int prove_calls(struct target *target, struct walker *w, struct thread *t, uint16_t status, uint64_t weight_ns)
 {
-	if (walk_knows_calls(w, &t->seen, target->edges))
+	if (walk_knows_calls(w, &t->seen, known_calls(t), target->edges))
 		return 0;
 	swap_stacks(&t->seen, &target->spare);
 	for (int i = 0; i < CONFIRMS; i++) {
@@ -188,11 +199,11 @@ int prove_calls(struct target *target, struct walker *w, struct thread *t, uint1
 
 		if (err && err != -EAGAIN && err != -EFAULT)
 			break;
-		if (walk_knows_calls(w, &target->spare, target->edges))
+		if (walk_knows_calls(w, &target->spare, 0, target->edges))
 			break;
 	}
 	swap_stacks(&t->seen, &target->spare);
-	if (walk_knows_calls(w, &t->seen, target->edges))
+	if (walk_knows_calls(w, &t->seen, 0, target->edges))
 		return 0;
 	/* A caller that stands where no call was ever seen has gone on: this copy is torn. */
 	if (!walk_knows_sites(w, &t->seen, target->edges))
@@ -216,7 +227,7 @@ void prove_release_held(struct target *target, struct walker *w)
 	for (uint32_t i = target->held_count; i-- > 0;) {
 		struct held *held = &target->held[i];
 
-		if (learnt && walk_knows_calls(w, &held->stack, target->edges)) {
+		if (learnt && walk_knows_calls(w, &held->stack, 0, target->edges)) {
 			run_add_held(target, held);
 			drop_held(target, i);
 		} else if (w->now_ns - held->t_ns > HELD_NS) {

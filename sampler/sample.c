@@ -97,7 +97,7 @@ static void sample_thread(struct target *target, struct thread *t, struct walker
 			return;
 		if (err == 0)
 			err = judge(target, t, w, weight_ns, &status);
-		if (err != -EAGAIN || i == RETRIES || grown == GROWTHS)
+		if ((err != -EAGAIN && err != -EPROTO) || i == RETRIES || grown == GROWTHS)
 			break;
 		target->facts.retries++;
 	}

@@ -141,22 +141,30 @@ int walk_chain(struct walker *w, struct thread *t, raddr_t current, bool fetch)
 	return missing || from_generator ? -EAGAIN : 0;
 }
 
-/* Goes through the calls of a stack, outermost first: fn is given the key of the call and that of its site alone; it
+static uint64_t site_of(const struct walker *w, const struct pyframe *frame, uint64_t *ret_identity)
+{
+	const struct code *code = codes_find(w->codes, frame->code);
+
+	*ret_identity = code ? code->identity : frame->code;
+	return hash_combine(*ret_identity, (uint64_t)frame->offset);
+}
+
+/* Goes through the calls of a stack from the one of frame `from` on, outermost first: fn is given the key of the call and that of its site alone; it
  * returns false to stop. */
-static bool each_edge(const struct walker *w, const struct pystack *stack, struct edges *edges,
+static bool each_edge(const struct walker *w, const struct pystack *stack, uint32_t from, struct edges *edges,
                       bool (*fn)(struct edges *edges, uint64_t call, uint64_t site))
 {
-	uint64_t outer = 0, site = 0;
+	uint64_t identity;
+	uint64_t outer = from > 1 ? site_of(w, &stack->frames[from - 2], &identity) : 0;
+	uint64_t site = from > 0 ? site_of(w, &stack->frames[from - 1], &identity) : 0;
 
-	for (uint32_t i = 0; i < stack->depth; i++) {
-		const struct pyframe *frame = &stack->frames[i];
-		const struct code *code = codes_find(w->codes, frame->code);
-		uint64_t identity = code ? code->identity : frame->code;
+	for (uint32_t i = from; i < stack->depth; i++) {
+		uint64_t next = site_of(w, &stack->frames[i], &identity);
 
 		if (!fn(edges, edge_key(outer, site, identity), site | 1))
 			return false;
 		outer = site;
-		site = hash_combine(identity, (uint64_t)frame->offset);
+		site = next;
 	}
 	return true;
 }
@@ -180,19 +188,19 @@ static bool learn(struct edges *edges, uint64_t call, uint64_t site)
 	return true;
 }
 
-bool walk_knows_calls(const struct walker *w, const struct pystack *stack, struct edges *edges)
+bool walk_knows_calls(const struct walker *w, const struct pystack *stack, uint32_t from, struct edges *edges)
 {
-	return each_edge(w, stack, edges, call_known);
+	return each_edge(w, stack, from, edges, call_known);
 }
 
 bool walk_knows_sites(const struct walker *w, const struct pystack *stack, struct edges *edges)
 {
-	return each_edge(w, stack, edges, site_known);
+	return each_edge(w, stack, 0, edges, site_known);
 }
 
 void walk_learn_calls(const struct walker *w, const struct pystack *stack, struct edges *edges)
 {
-	each_edge(w, stack, edges, learn);
+	each_edge(w, stack, 0, edges, learn);
 }
 
 bool stack_alike(const struct pystack *a, const struct pystack *b)

@@ -34,8 +34,9 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
  * where `fetch` is set; then the stack is only as true as the target stood still. Same results as walk_up(). */
 int walk_chain(struct walker *w, struct thread *t, raddr_t current, bool fetch);
 
-/* Whether all calls of a stack are in the set; whether all its callers stand where some call was once seen. */
-bool walk_knows_calls(const struct walker *w, const struct pystack *stack, struct edges *edges);
+/* Whether all calls of a stack, from that of frame `from` on, are in the set; whether all its callers stand where some call
+ * was once seen. */
+bool walk_knows_calls(const struct walker *w, const struct pystack *stack, uint32_t from, struct edges *edges);
 bool walk_knows_sites(const struct walker *w, const struct pystack *stack, struct edges *edges);
 void walk_learn_calls(const struct walker *w, const struct pystack *stack, struct edges *edges);
 

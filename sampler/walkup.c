@@ -113,17 +113,22 @@ static int check_root_link(const struct climb *c, raddr_t link)
 static int is_called_from(const struct climb *c, const uint8_t *bytes, raddr_t caller, bool suspended)
 {
 	const struct pyabi *abi = c->w->abi;
+	raddr_t addr = frame_code(abi, bytes);
 	raddr_t link = frame_previous(abi, bytes);
 	const uint8_t *between;
+	struct code *code;
 
-	if (frame_code(abi, bytes) == 0)
+	if (addr == 0)
 		return 0;
 	if (link == caller)
 		return suspended || (abi->frame.is_entry != ABSENT && bytes[abi->frame.is_entry] && c->current != caller);
 	if (link == 0 || in_chunks(c->t, link))
 		return 0;
-	/* C called it. To 3.13 a dead one still looks like this; then the thread state tells. */
-	if (abi->call_mark == CALL_MARK_STACKTOP && (suspended || c->current == caller))
+	/* C called it: then the thread state tells, since to 3.13 a dead one still looks like this. What looks like a frame can
+	 * be what is left of older ones that lay otherwise: it must at least execute code. */
+	if (c->current == caller || (suspended && abi->call_mark == CALL_MARK_STACKTOP))
+		return 0;
+	if (!codes_find(c->w->codes, addr) && codes_load(c->w->codes, c->w->remote, addr, c->w->now_ns, &code) == -EPROTO)
 		return 0;
 	between = heap_frame_at(c, link);
 	if (between)
