@@ -8,7 +8,7 @@ import htmlprofile
 import support
 
 TOLERANCE = 0.03
-SECONDS = 6
+SECONDS = 4 if support.QUICK else 6
 COLUMNS = 4  # of tests/targets/truth.py
 
 
