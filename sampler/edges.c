@@ -6,12 +6,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+
 #define ROOM_FIRST 1024u
 #define ROOM_MAX (1u << 18) /* 2 MiB of keys a target */
+
+#define PENDING_ROOM 4096u
+#define PENDING_WAYS 16u /* so many keys of one stack may fall together and still all become known */
+#define PENDING_NS (10 * NS_PER_S)
+
+struct pending { /* not known yet */
+	uint64_t key;
+	uint64_t first_ns;
+	uint32_t sightings;
+};
 
 struct edges {
 	uint64_t *keys; /* 0: empty */
 	uint32_t room, count;
+	struct pending pending[PENDING_ROOM]; /* sets of PENDING_WAYS by key; a newer one takes the place of the oldest */
 };
 
 int edges_new(struct edges **ret_edges)
@@ -52,13 +65,7 @@ bool edges_has(const struct edges *e, uint64_t key)
 	return e->keys[place_of(e->keys, e->room, key)] == key;
 }
 
-void edges_clear(struct edges *e)
-{
-	memset(e->keys, 0, e->room * sizeof(*e->keys));
-	e->count = 0;
-}
-
-void edges_add(struct edges *e, uint64_t key)
+static void add(struct edges *e, uint64_t key)
 {
 	uint32_t place = place_of(e->keys, e->room, key);
 
@@ -68,7 +75,8 @@ void edges_add(struct edges *e, uint64_t key)
 		uint64_t *keys = e->room < ROOM_MAX ? calloc(2 * (size_t)e->room, sizeof(*keys)) : NULL;
 
 		if (!keys) {
-			edges_clear(e);
+			memset(e->keys, 0, e->room * sizeof(*e->keys));
+			e->count = 0;
 		} else {
 			for (uint32_t i = 0; i < e->room; i++)
 				if (e->keys[i] != 0)
@@ -81,6 +89,37 @@ void edges_add(struct edges *e, uint64_t key)
 	}
 	e->keys[place] = key;
 	e->count++;
+}
+
+/* The entry of this key, or the oldest of those it may take. */
+static struct pending *find_pending(struct edges *e, uint64_t key)
+{
+	struct pending *set = &e->pending[(key >> 8) % (PENDING_ROOM / PENDING_WAYS) * PENDING_WAYS];
+	struct pending *oldest = set;
+
+	for (uint32_t i = 0; i < PENDING_WAYS; i++) {
+		if (set[i].key == key)
+			return &set[i];
+		if (set[i].first_ns < oldest->first_ns)
+			oldest = &set[i];
+	}
+	return oldest;
+}
+
+bool edges_sight(struct edges *e, uint64_t key, uint64_t now_ns)
+{
+	struct pending *pending;
+
+	if (edges_has(e, key))
+		return false;
+	pending = find_pending(e, key);
+	if (pending->key != key || now_ns - pending->first_ns > PENDING_NS)
+		*pending = (struct pending){.key = key, .first_ns = now_ns};
+	if (++pending->sightings < EDGE_SIGHTINGS)
+		return false;
+	*pending = (struct pending){0};
+	add(e, key);
+	return true;
 }
 
 uint64_t edges_count(const struct edges *e)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls that are known to be possible: once seen alike in two copies of one stack. A sample made of known calls is
- * accepted at once; another one must first prove itself. A call is (caller's own call site, caller's instruction, callee's
+/* Calls that are known to be possible: seen alike in both copies of a double read EDGE_SIGHTINGS times within seconds (once
+ * may be chance: a copy that is torn the same way twice). A sample made of known calls is accepted at once; another one must
+ * first prove itself. A call is (caller's own call site, caller's instruction, callee's
  * code), so that a function whose callee depends on who called it is judged right, too. Bounded: when full, the table
  * begins anew. */
 #ifndef SAMPLED_SAMPLER_EDGES_H
@@ -11,13 +12,15 @@
 
 #include "base/hash.h"
 
+#define EDGE_SIGHTINGS 3
+
 struct edges;
 
 int edges_new(struct edges **ret_edges);
 void edges_free(struct edges *edges);
 bool edges_has(const struct edges *edges, uint64_t key);
-void edges_add(struct edges *edges, uint64_t key);
-void edges_clear(struct edges *edges);
+/* Seen alike once more. True: with this sighting it has become known. */
+bool edges_sight(struct edges *edges, uint64_t key, uint64_t now_ns);
 uint64_t edges_count(const struct edges *edges);
 
 /* One step of the key: `site` stands for the call sites so far. Identities are hashes of code objects, not addresses

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 
-#define CONFIRMS 4     /* double reads to prove a call never seen before */
+#define CONFIRMS 6     /* double reads at a call not known yet */
 #define LINKS_MAX 4096 /* frames outside the data stack followed in one go */
 #define HELD_NS (3 * NS_PER_S)
 
@@ -79,6 +79,7 @@ int prove_walk(struct target *target, struct walker *w, struct thread *t)
 	if (err)
 		return err;
 	t->seen.depth = 0;
+	t->agreed = true;
 	if (has_no_frames(w, t, current))
 		return 0;
 	if (w->abi->frames == FRAMES_HEAP)
@@ -98,8 +99,10 @@ int prove_walk(struct target *target, struct walker *w, struct thread *t)
 	if (leaf == current)
 		return 0;
 	/* They differ since the thread went on between the two copies. When it stands like this, the thread state is right. */
-	if (current == last_current && leaf == last_leaf)
+	if (current == last_current && leaf == last_leaf) {
+		t->agreed = true;
 		return walk_chain(w, t, current, true);
+	}
 	return 0;
 }
 
@@ -108,7 +111,7 @@ int prove_again(struct target *target, struct walker *w, struct thread *t)
 	int err;
 
 	plan_clear(&target->again);
-	if (!thread_plan(t, w->abi, &target->again))
+	if (!thread_plan(t, w->abi, &target->again, false))
 		return -ENOMEM;
 	err = plan_read(&target->again, w->remote);
 	if (err)
@@ -125,7 +128,8 @@ static void swap_stacks(struct pystack *a, struct pystack *b)
 	*b = swap;
 }
 
-/* Two copies in one read; where their stacks are alike, their calls are known from now on. */
+/* Two copies in one read, the second of them backwards: the closer to the leaf, the closer in time. Where their stacks are
+ * alike, and the thread state agrees, their calls were seen once more. 0: they were; the stack is in t->seen. */
 static int learn_calls(struct target *target, struct walker *w, struct thread *t)
 {
 	struct copy first;
@@ -133,27 +137,26 @@ static int learn_calls(struct target *target, struct walker *w, struct thread *t
 
 	target->facts.confirms++;
 	plan_clear(&target->again);
-	if (!thread_plan(t, w->abi, &target->again))
+	if (!thread_plan(t, w->abi, &target->again, false))
 		return -ENOMEM;
 	first = t->copy;
-	if (!thread_plan(t, w->abi, &target->again))
+	if (!thread_plan(t, w->abi, &target->again, true))
 		return -ENOMEM;
 	err = plan_read(&target->again, w->remote);
 	if (err)
 		return err;
 	w->plan = &target->again;
 	err = prove_walk(target, w, t);
-	if (err)
-		return err;
+	if (err || !t->agreed)
+		return err ? err : -EAGAIN;
 	swap_stacks(&t->seen, &target->first_copy);
 	t->copy = first;
 	err = prove_walk(target, w, t);
-	if (err)
-		return err;
+	if (err || !t->agreed)
+		return err ? err : -EAGAIN;
 	if (!stack_alike(&t->seen, &target->first_copy))
 		return -EAGAIN;
-	walk_learn_calls(w, &t->seen, target->edges);
-	target->edges_learnt++;
+	target->edges_learnt += walk_sight_calls(w, &t->seen, target->edges);
 	return 0;
 }
 
@@ -189,8 +192,18 @@ static uint32_t known_calls(const struct thread *t)
 	return same;
 }
 
+/* A stack is soon misread as empty, between two frames; one that was empty before is so still. */
+static int prove_empty(struct target *target, struct walker *w, struct thread *t)
+{
+	if (t->run.count > 0 && t->last.depth == 0)
+		return 0;
+	return learn_calls(target, w, t) == 0 && t->seen.depth == 0 ? 0 : -EAGAIN;
+}
+
 int prove_calls(struct target *target, struct walker *w, struct thread *t, uint16_t status, uint64_t weight_ns)
 {
+	if (t->seen.depth == 0)
+		return prove_empty(target, w, t);
 	if (walk_knows_calls(w, &t->seen, known_calls(t), target->edges))
 		return 0;
 	swap_stacks(&t->seen, &target->spare);

@@ -131,7 +131,7 @@ static int read_all(struct target *target, bool watch)
 			interp->piece_collecting = plan_add(&target->plan, collecting, 4);
 	}
 	for (uint32_t i = 0; i < target->thread_count; i++)
-		if (!thread_plan(target->threads[i], abi, &target->plan))
+		if (!thread_plan(target->threads[i], abi, &target->plan, false))
 			return -ENOMEM;
 	return plan_read(&target->plan, &target->remote);
 }

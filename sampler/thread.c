@@ -25,7 +25,7 @@ bool stack_push(struct pystack *stack, struct pyframe frame)
 	return true;
 }
 
-bool thread_plan(struct thread *t, const struct pyabi *abi, struct plan *plan)
+bool thread_plan(struct thread *t, const struct pyabi *abi, struct plan *plan, bool reversed)
 {
 	uint32_t frame_bytes = (uint32_t)abi->frame.bytes;
 
@@ -42,8 +42,9 @@ bool thread_plan(struct thread *t, const struct pyabi *abi, struct plan *plan)
 			return false;
 	t->copy.heap = plan->count;
 	t->copy.heap_count = t->heap_count;
+	t->copy.reversed = reversed;
 	for (uint32_t i = 0; i < t->heap_count; i++)
-		if (plan_add(plan, t->heap[i].frame, frame_bytes) == PLAN_FULL)
+		if (plan_add(plan, t->heap[reversed ? t->heap_count - 1 - i : i].frame, frame_bytes) == PLAN_FULL)
 			return false;
 	return t->copy.head != PLAN_FULL;
 }
@@ -69,6 +70,32 @@ bool thread_want(struct thread *t, raddr_t frame, uint64_t tick)
 	}
 	t->heap[t->heap_count++] = (struct heap_frame){.frame = frame, .used_tick = tick};
 	return true;
+}
+
+static bool is_in_order(const struct thread *t)
+{
+	if (t->heap_count < t->seen.depth)
+		return true; /* cannot be: each frame was wanted */
+	for (uint32_t i = 0; i < t->seen.depth; i++)
+		if (t->heap[i].frame != t->seen.frames[i].frame)
+			return false;
+	return true;
+}
+
+void thread_order_heap(struct thread *t, uint64_t tick)
+{
+	uint32_t depth = t->seen.depth, others = 0;
+
+	if (is_in_order(t))
+		return;
+	/* Those used in this tick are the chain's, or were in an attempt that failed: they can go. */
+	for (uint32_t i = 0; i < t->heap_count; i++)
+		if (t->heap[i].used_tick != tick)
+			t->heap[others++] = t->heap[i];
+	memmove(&t->heap[depth], &t->heap[0], others * sizeof(*t->heap));
+	for (uint32_t i = 0; i < depth; i++)
+		t->heap[i] = (struct heap_frame){.frame = t->seen.frames[i].frame, .used_tick = tick};
+	t->heap_count = depth + others;
 }
 
 void thread_want_cframe(struct thread *t, raddr_t cframe, uint64_t tick)

@@ -33,7 +33,14 @@ struct copy {
 	uint32_t cframes, cframe_count;
 	uint32_t chunks, chunk_count;
 	uint32_t heap, heap_count;
+	bool reversed; /* the heap frames come in the opposite order */
 };
+
+/* The piece that holds the copy of the k-th heap frame of the guess. */
+static inline uint32_t copy_heap_piece(const struct copy *copy, uint32_t k)
+{
+	return copy->heap + (copy->reversed ? copy->heap_count - 1 - k : k);
+}
 
 struct run {
 	uint32_t count; /* 0: none in progress */
@@ -69,6 +76,7 @@ struct thread {
 	struct pystack last;      /* of the latest accepted sample */
 	raddr_t last_current;     /* what the thread state named as current frame at the latest walk */
 	raddr_t last_leaf;        /* the leaf found in it */
+	bool agreed;              /* that they are the same, or that the chain decided */
 	bool shadow;              /* another thread state has the same system thread: an empty stack is not a sample */
 
 	struct run run;
@@ -81,8 +89,11 @@ struct thread {
 	struct oncpu oncpu;
 };
 
-/* Adds what this thread's sample must read and notes in t->copy where it will be. False: out of memory. */
-bool thread_plan(struct thread *t, const struct pyabi *abi, struct plan *plan);
+/* Adds what this thread's sample must read and notes in t->copy where it will be. Heap frames are read outermost first, or
+ * last where `reversed`. False: out of memory. */
+bool thread_plan(struct thread *t, const struct pyabi *abi, struct plan *plan, bool reversed);
+/* Puts the frames of t->seen first in the guess, outermost first. */
+void thread_order_heap(struct thread *t, uint64_t tick);
 /* Notes that the frame at this address, outside the data stack, belongs to the guess. False: out of memory or bound. */
 bool thread_want(struct thread *t, raddr_t frame, uint64_t tick);
 /* Notes that the thread state points to this cframe now; the one longest unused makes room. */

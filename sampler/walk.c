@@ -6,8 +6,8 @@
 
 #include "sampler/record.h"
 
-/* The copy of `bytes` bytes at addr, where the thread's pieces have it. *hint: where the last search in the heap pieces
- * ended; chains come in the order in which they were found last time. */
+/* The copy of `bytes` bytes at addr, where the thread's pieces have it. *hint: the heap frame to look at first, then those
+ * before it: a chain lies in the guess outermost first. */
 static const uint8_t *find_copy(const struct walker *w, const struct thread *t, raddr_t addr, uint32_t bytes, uint32_t *hint)
 {
 	const struct plan *p = w->plan;
@@ -18,12 +18,12 @@ static const uint8_t *find_copy(const struct walker *w, const struct thread *t, 
 		if (addr - piece->from < piece->bytes && piece->bytes - (addr - piece->from) >= bytes)
 			return piece->ok ? p->memory + piece->at + (addr - piece->from) : NULL;
 	}
-	for (uint32_t i = 0; i < t->copy.heap_count; i++) {
-		uint32_t k = *hint + i < t->copy.heap_count ? *hint + i : *hint + i - t->copy.heap_count;
-		const struct piece *piece = &p->pieces[t->copy.heap + k];
+	for (uint32_t i = 0, n = t->copy.heap_count; i < n; i++) {
+		uint32_t k = *hint >= i ? *hint - i : *hint + n - i;
+		const struct piece *piece = &p->pieces[copy_heap_piece(&t->copy, k)];
 
 		if (piece->from == addr) {
-			*hint = k + 1 < t->copy.heap_count ? k + 1 : 0;
+			*hint = k > 0 ? k - 1 : n - 1;
 			t->heap[k].used_tick = w->tick;
 			return piece->ok ? p->memory + piece->at : NULL;
 		}
@@ -95,11 +95,21 @@ static int chain_add(struct walker *w, struct thread *t, raddr_t frame, const ui
 	return stack_push(&t->seen, (struct pyframe){.frame = frame, .code = addr, .offset = offset}) ? 0 : -ENOMEM;
 }
 
+/* The heap frame of the guess that most likely is the current one: the leaf of the latest sample. */
+static uint32_t chain_start(const struct thread *t)
+{
+	uint32_t leaf = t->last.depth > 0 ? t->last.depth - 1 : 0;
+
+	if (t->copy.heap_count == 0)
+		return 0;
+	return leaf < t->copy.heap_count ? leaf : t->copy.heap_count - 1;
+}
+
 int walk_chain(struct walker *w, struct thread *t, raddr_t current, bool fetch)
 {
 	const struct pyabi *abi = w->abi;
 	raddr_t end = abi->tstate.base_frame != ABSENT ? t->tstate + (uint64_t)abi->tstate.base_frame : 0;
-	uint32_t hint = 0, steps = 0;
+	uint32_t hint = chain_start(t), steps = 0;
 	bool from_generator = false;
 	int missing = 0;
 
@@ -138,7 +148,11 @@ int walk_chain(struct walker *w, struct thread *t, raddr_t current, bool fetch)
 	}
 	reverse(&t->seen);
 	/* A generator's link to its caller is cleared while it yields: the chain ends too early then. */
-	return missing || from_generator ? -EAGAIN : 0;
+	if (missing || from_generator)
+		return -EAGAIN;
+	if (abi->frames == FRAMES_HEAP)
+		thread_order_heap(t, w->tick);
+	return 0;
 }
 
 static uint64_t site_of(const struct walker *w, const struct pyframe *frame, uint64_t *ret_identity)
@@ -151,8 +165,8 @@ static uint64_t site_of(const struct walker *w, const struct pyframe *frame, uin
 
 /* Goes through the calls of a stack from the one of frame `from` on, outermost first: fn is given the key of the call and that of its site alone; it
  * returns false to stop. */
-static bool each_edge(const struct walker *w, const struct pystack *stack, uint32_t from, struct edges *edges,
-                      bool (*fn)(struct edges *edges, uint64_t call, uint64_t site))
+static bool each_edge(const struct walker *w, const struct pystack *stack, uint32_t from, void *context,
+                      bool (*fn)(void *context, uint64_t call, uint64_t site))
 {
 	uint64_t identity;
 	uint64_t outer = from > 1 ? site_of(w, &stack->frames[from - 2], &identity) : 0;
@@ -161,7 +175,7 @@ static bool each_edge(const struct walker *w, const struct pystack *stack, uint3
 	for (uint32_t i = from; i < stack->depth; i++) {
 		uint64_t next = site_of(w, &stack->frames[i], &identity);
 
-		if (!fn(edges, edge_key(outer, site, identity), site | 1))
+		if (!fn(context, edge_key(outer, site, identity), site | 1))
 			return false;
 		outer = site;
 		site = next;
@@ -169,22 +183,30 @@ static bool each_edge(const struct walker *w, const struct pystack *stack, uint3
 	return true;
 }
 
-static bool call_known(struct edges *edges, uint64_t call, uint64_t site)
+static bool call_known(void *edges, uint64_t call, uint64_t site)
 {
 	(void)site;
 	return edges_has(edges, call);
 }
 
-static bool site_known(struct edges *edges, uint64_t call, uint64_t site)
+static bool site_known(void *edges, uint64_t call, uint64_t site)
 {
 	(void)call;
 	return edges_has(edges, site);
 }
 
-static bool learn(struct edges *edges, uint64_t call, uint64_t site)
+struct sighting {
+	struct edges *edges;
+	uint64_t now_ns;
+	bool learnt;
+};
+
+static bool sight(void *context, uint64_t call, uint64_t site)
 {
-	edges_add(edges, call);
-	edges_add(edges, site);
+	struct sighting *s = context;
+
+	s->learnt |= edges_sight(s->edges, call, s->now_ns);
+	edges_sight(s->edges, site, s->now_ns);
 	return true;
 }
 
@@ -198,9 +220,12 @@ bool walk_knows_sites(const struct walker *w, const struct pystack *stack, struc
 	return each_edge(w, stack, 0, edges, site_known);
 }
 
-void walk_learn_calls(const struct walker *w, const struct pystack *stack, struct edges *edges)
+bool walk_sight_calls(const struct walker *w, const struct pystack *stack, struct edges *edges)
 {
-	each_edge(w, stack, 0, edges, learn);
+	struct sighting s = {.edges = edges, .now_ns = w->now_ns};
+
+	each_edge(w, stack, 0, &s, sight);
+	return s.learnt;
 }
 
 bool stack_alike(const struct pystack *a, const struct pystack *b)

@@ -38,7 +38,8 @@ int walk_chain(struct walker *w, struct thread *t, raddr_t current, bool fetch);
  * was once seen. */
 bool walk_knows_calls(const struct walker *w, const struct pystack *stack, uint32_t from, struct edges *edges);
 bool walk_knows_sites(const struct walker *w, const struct pystack *stack, struct edges *edges);
-void walk_learn_calls(const struct walker *w, const struct pystack *stack, struct edges *edges);
+/* They were seen alike once more. True: one has become known. */
+bool walk_sight_calls(const struct walker *w, const struct pystack *stack, struct edges *edges);
 
 /* The same frames, standing at the same calls; the leaves may stand at different instructions. */
 bool stack_alike(const struct pystack *a, const struct pystack *b);

@@ -61,7 +61,7 @@ static const uint8_t *heap_frame_at(const struct climb *c, raddr_t frame)
 		if (c->t->heap[i].frame != frame)
 			continue;
 		c->t->heap[i].used_tick = c->w->tick;
-		return plan_bytes(c->w->plan, c->t->copy.heap + i);
+		return plan_bytes(c->w->plan, copy_heap_piece(&c->t->copy, i));
 	}
 	return NULL;
 }
@@ -72,7 +72,7 @@ static const uint8_t *heap_child(const struct climb *c, raddr_t caller, bool shi
 	const struct pyabi *abi = c->w->abi;
 
 	for (uint32_t i = 0; i < c->t->copy.heap_count; i++) {
-		const uint8_t *bytes = plan_bytes(c->w->plan, c->t->copy.heap + i);
+		const uint8_t *bytes = plan_bytes(c->w->plan, copy_heap_piece(&c->t->copy, i));
 
 		if (!bytes || frame_previous(abi, bytes) != caller || frame_is_shim(abi, bytes) != shim)
 			continue;
@@ -280,5 +280,6 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 		}
 	}
 	fit_copy(&c);
+	t->agreed = current == *ret_leaf || current == c.top;
 	return 0;
 }
