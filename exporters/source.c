@@ -4,21 +4,34 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+/* As the target would open it: every link on the way, absolute ones too, is followed inside its own root (openat2(2)). A
+ * relative path starts at its working directory and cannot leave that. */
 static int open_as_target(int32_t pid, const char *path)
 {
-	char full[PATH_MAX];
-	int bytes = snprintf(full, sizeof(full), "/proc/%" PRId32 "/%s/%s", pid, path[0] == '/' ? "root" : "cwd", path);
+	struct open_how how = {
+		.flags = O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+	};
+	char base[64];
+	int root_fd;
+	long fd;
 
-	if (bytes < 0 || (size_t)bytes >= sizeof(full))
-		return -ENAMETOOLONG;
-	bytes = open(full, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC);
-	return bytes < 0 ? -errno : bytes;
+	snprintf(base, sizeof(base), "/proc/%" PRId32 "/%s", pid, path[0] == '/' ? "root" : "cwd");
+	root_fd = open(base, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root_fd < 0)
+		return -errno;
+	fd = syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
+	if (fd < 0)
+		fd = -errno;
+	close(root_fd);
+	return (int)fd;
 }
 
 static int read_all(struct buf *to, int fd, size_t max_bytes)

@@ -72,6 +72,16 @@ static int recheck_used(struct target *target, const struct thread *t, uint64_t 
 	return 0;
 }
 
+/* A thread state with its creator's ids and no frames: of a thread that has not begun, or (3.8 to 3.12) of a subinterpreter
+ * that stands idle. It is no thread of its own. */
+static bool is_shadow(const struct target *target, const struct thread *t)
+{
+	for (uint32_t i = 0; t->seen.depth == 0 && i < target->thread_count; i++)
+		if (target->threads[i] != t && target->threads[i]->thread_id == t->thread_id)
+			return true;
+	return false;
+}
+
 /* From a walked copy to a judged stack and its status. */
 static int judge(struct target *target, struct thread *t, struct walker *w, uint64_t weight_ns, uint16_t *ret_status)
 {
@@ -93,7 +103,7 @@ static void sample_thread(struct target *target, struct thread *t, struct walker
 	for (int i = 0, grown = 0;; w->grew ? grown++ : i++) {
 		w->grew = false;
 		err = i + grown == 0 ? prove_walk(target, w, t) : prove_again(target, w, t);
-		if (err == 0 && t->shadow && t->seen.depth == 0)
+		if (err == 0 && is_shadow(target, t))
 			return;
 		if (err == 0)
 			err = judge(target, t, w, weight_ns, &status);

@@ -81,7 +81,8 @@ static void end_target(struct sampler *s, struct target *target, int err)
 	uint64_t one = 1;
 
 	target->execed = err == -ESTALE;
-	target_finish(target, clock_now_ns(), err == -ESTALE ? TARGET_EXECED : TARGET_EXITED);
+	if (target->codes)
+		target_finish(target, clock_now_ns(), err == -ESTALE ? TARGET_EXECED : TARGET_EXITED);
 	push(&s->ended, target);
 	if (write(s->event_fd, &one, sizeof(one)) < 0)
 		return; /* full: it is readable already */
@@ -94,7 +95,7 @@ static void adopt_added(struct sampler *s)
 	for (; target; target = next) {
 		next = target->next;
 		if (target_adopt(target, &s->options, s->symbols, s->ring, ++s->next_target_id) != 0) {
-			push(&s->ended, target);
+			end_target(s, target, -ENOMEM);
 			continue;
 		}
 		target->next = s->targets;

@@ -92,6 +92,15 @@ void target_finish(struct target *target, uint64_t now_ns, enum target_event eve
 	symtab_flush_forgotten(target->symbols, target->ring);
 }
 
+static uint64_t all_lost(const struct target *target)
+{
+	uint64_t lost = 0;
+
+	for (int i = 0; i < LOSS_CAUSES; i++)
+		lost += target->facts.lost[i];
+	return lost;
+}
+
 int target_sample_once(struct target *target, struct ring *ring, unsigned tries)
 {
 	static const struct sampler_options once = {.interval_ns = NS_PER_MS, .gc = true};
@@ -101,23 +110,16 @@ int target_sample_once(struct target *target, struct ring *ring, unsigned tries)
 	if (err)
 		return err;
 	err = target_adopt(target, &once, symbols, ring, 1);
-	/* Ticks until each thread's stack has been whole in one of them. */
 	for (unsigned i = 0; !err && i < tries; i++) {
-		uint64_t lost_before = 0, lost = 0;
-		uint32_t whole = 0;
+		uint64_t lost = all_lost(target);
 
-		for (int k = 0; k < LOSS_CAUSES; k++)
-			lost_before += target->facts.lost[k];
 		err = target_tick(target, clock_now_ns());
-		for (int k = 0; k < LOSS_CAUSES; k++)
-			lost += target->facts.lost[k];
-		for (uint32_t k = 0; k < target->thread_count; k++)
-			whole += target->threads[k]->run.count > 0 || target->threads[k]->shadow;
-		if (whole == target->thread_count && lost == lost_before)
-			break;
+		if (all_lost(target) == lost && target->held_count == 0)
+			break; /* each thread's stack has been whole */
 	}
 	if (target->codes) {
-		target_name_threads(target, clock_now_ns());
+		for (uint32_t i = 0; i < target->thread_count; i++)
+			target_name_threads(target, clock_now_ns());
 		target_finish(target, clock_now_ns(), TARGET_DETACHED);
 	}
 	symtab_free(symbols);

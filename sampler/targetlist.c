@@ -207,18 +207,6 @@ static int list_interps(struct target *target)
 	return 0;
 }
 
-/* 3.8 to 3.12 make a thread state with its creator's ids for each subinterpreter. */
-static void mark_shadows(struct target *target)
-{
-	for (uint32_t i = 0; i < target->thread_count; i++) {
-		struct thread *t = target->threads[i];
-
-		t->shadow = false;
-		for (uint32_t k = 0; target->interp_count > 1 && k < target->thread_count && !t->shadow; k++)
-			t->shadow = k != i && target->threads[k]->thread_id == t->thread_id;
-	}
-}
-
 int target_list(struct target *target, uint64_t now_ns)
 {
 	uint32_t count = 0;
@@ -236,7 +224,6 @@ int target_list(struct target *target, uint64_t now_ns)
 	}
 	target->thread_count = count;
 	target->t_listed_ns = now_ns;
-	mark_shadows(target);
 	return 0;
 }
 

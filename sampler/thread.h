@@ -77,7 +77,6 @@ struct thread {
 	raddr_t last_current;     /* what the thread state named as current frame at the latest walk */
 	raddr_t last_leaf;        /* the leaf found in it */
 	bool agreed;              /* that they are the same, or that the chain decided */
-	bool shadow;              /* another thread state has the same system thread: an empty stack is not a sample */
 
 	struct run run;
 	struct frame *frames; /* the run's stack, outermost first; as deep as `decoded` */
