@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Running a target and a profiler and taking their measure: CPU by the kernel's clock of each process, memory by VmHWM, the
+target's work by the counters that it keeps in a shared file."""
+import contextlib
+import os
+import re
+import select
+import shutil
+import signal
+import struct
+import subprocess
+import tempfile
+import time
+
+import tools
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+COUNTERS_BYTES = 8 * 1024
+INSIDE = "/mnt"  # where the working directory is mounted in a root of its own
+READY_TIMEOUT_S = 120
+TOOL_TIMEOUT_S = 120
+ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+
+
+class Failed(Exception):
+    """A run that gave no figures: its row says why."""
+
+
+def cpu_s(pid):
+    """CPU seconds of a process, ended threads included; the clock id is made as clock_getcpuclockid(3) makes it."""
+    return time.clock_gettime((~pid << 3) | 2)
+
+
+def on_cpu(number):
+    """For preexec_fn: with two CPUs or more the target has one and the profiler another, so that they do run at the same time;
+    sharing one, a profiler would only ever see a target that stands still. None where there is but one CPU."""
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) < 2:
+        return None
+    return lambda: os.sched_setaffinity(0, {cpus[number]})
+
+
+def peak_rss_bytes(pid):
+    with open("/proc/%d/status" % pid) as file:
+        match = re.search(r"VmHWM:\s+(\d+) kB", file.read())
+    return int(match.group(1)) * 1024 if match else 0
+
+
+def thread_count(pid):
+    return len(os.listdir("/proc/%d/task" % pid))
+
+
+class Workplace:
+    """A temporary directory, mounted below the roots that are used, so that targets and tools in there see it."""
+
+    def __init__(self, pythons):
+        self.folder = tempfile.mkdtemp(prefix="sampled-bench-")
+        shutil.copy(os.path.join(HERE, "workloads.py"), self.folder)
+        # These mounts are in this process's own mount namespace (see enter_namespace) and end with it.
+        for root in sorted({python.root for python in pythons if python.root}):
+            subprocess.run(["mount", "--bind", "/proc", root + "/proc"], check=True)
+            subprocess.run(["mount", "--bind", self.folder, root + INSIDE], check=True)
+        for python in pythons:
+            python.seen_from_inside = self.seen_from_a_root if python.root else lambda path: path
+
+    def seen_from_a_root(self, path):
+        return INSIDE + path[len(self.folder):]
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def close(self):
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class Target:
+    """A running workload."""
+
+    def __init__(self, place, python, name):
+        self.place, self.name = place, name
+        self.counters = place.path("counters-" + name)
+        with open(self.counters, "wb") as file:
+            file.write(bytes(COUNTERS_BYTES))
+        script = python.seen_from_inside(place.path("workloads.py"))
+        command = python.argv + ["-B", script, name, python.seen_from_inside(self.counters)]
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, cwd="/", preexec_fn=on_cpu(0)
+        )
+        self.pid = self.process.pid
+        if not select.select([self.process.stdout], [], [], READY_TIMEOUT_S)[0] or self.process.stdout.readline() != b"READY\n":
+            self.stop()
+            raise Failed("%s did not get ready under %s" % (name, python))
+        time.sleep(0.3)  # threads start, code gets specialised
+        self.threads = thread_count(self.pid)
+
+    def work(self):
+        """(units of work so far, CPU seconds so far, now)."""
+        with open(self.counters, "rb") as file:
+            done = sum(struct.unpack("1024Q", file.read()))
+        return done, cpu_s(self.pid), time.monotonic()
+
+    def heap(self):
+        """The first address of its heap, as /proc/PID/maps writes it; the stack's where it has none."""
+        with open("/proc/%d/maps" % self.pid) as file:
+            maps = file.read()
+        match = re.search(r"^([0-9a-f]+)-.*\[heap\]$", maps, re.M) or re.search(r"^([0-9a-f]+)-.*\[stack\]$", maps, re.M)
+        return int(match.group(1), 16)
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                self.process.wait(10)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_error):
+        self.stop()
+
+
+class Run:
+    """A profiler at work on a target."""
+
+    def __init__(self, tool, target, rate_hz, seconds):
+        self.tool, self.target, self.rate_hz, self.seconds = tool, target, rate_hz, seconds
+        self.output = target.place.path("profile.out")
+        self.peak = 0
+        self.log = tempfile.TemporaryFile()
+        command = tool.command(target, rate_hz, seconds, self.output)
+        # Where no syslog listens Austin's error lines would go to the console, one by one.
+        env = dict(os.environ, AUSTIN_NO_LOGGING="1", NO_COLOR="1")
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=self.log, stderr=subprocess.STDOUT, env=env,
+            cwd=target.place.folder, preexec_fn=on_cpu(1),
+        )
+        self.start = time.monotonic()
+
+    def sleep_until(self, offset_s):
+        while True:
+            left = self.start + offset_s - time.monotonic()
+            if left <= 0:
+                return
+            if self.process.poll() is not None:
+                raise Failed("%s ended early: %s" % (self.tool.name, self.text()[-200:].strip()))
+            time.sleep(min(left, 0.1))
+
+    def text(self):
+        self.log.seek(0)
+        return ANSI.sub("", self.log.read().decode("utf-8", "replace"))
+
+    def window(self):
+        """CPU and wall seconds while it certainly samples: from its lead to the end that it was asked for."""
+        self.sleep_until(self.tool.lead_s)
+        cpu, wall = cpu_s(self.process.pid), time.monotonic()
+        self.sleep_until(self.seconds - 0.02)
+        return cpu_s(self.process.pid) - cpu, time.monotonic() - wall
+
+    def finish(self):
+        """Waits for its end, with an eye on its memory, and reads its report."""
+        if self.tool.interrupt:
+            self.sleep_until(self.seconds)
+            self.process.send_signal(signal.SIGINT)
+        sampled_s = time.monotonic() - self.start
+        while self.process.poll() is None:
+            with contextlib.suppress(OSError):
+                self.peak = max(self.peak, peak_rss_bytes(self.process.pid))
+            if time.monotonic() - self.start > TOOL_TIMEOUT_S:
+                raise Failed("%s did not end" % self.tool.name)
+            time.sleep(0.01)
+        try:
+            report = self.tool.parse(self.text(), self.target.threads)
+        except tools.Unreadable as error:
+            raise Failed("%s failed: %s" % (self.tool.name, error))
+        report["seconds"] = report["seconds"] or sampled_s
+        return report
+
+    def close(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self.log.close()
+        with contextlib.suppress(OSError):
+            os.unlink(self.output)
+
+
+def seconds_for(tool, seconds):
+    return max(round(seconds + 0.49), 1) if tool.whole_seconds else seconds
+
+
+def profile(tool, target, rate_hz, seconds):
+    """One run; a dict of figures, each a number."""
+    seconds = seconds_for(tool, max(seconds, tool.lead_s + 0.5))
+    run = Run(tool, target, rate_hz, seconds)
+    try:
+        cpu, wall = run.window()
+        report = run.finish()
+    finally:
+        run.close()
+    per_s = report["snapshots"] / report["seconds"]
+    cores = cpu / wall
+    figures = {"per_s": per_s, "cores": cores, "rss_bytes": run.peak}
+    if "good" in report:
+        figures["good"] = report["good"]
+    figures["cpu_us"] = cores / per_s * 1e6 if per_s else float("nan")
+    if rate_hz != tools.UNTHROTTLED:
+        figures["reached"] = per_s / rate_hz
+    return figures
+
+
+def rates_between(before, after):
+    """(work a CPU second, work a wall second)."""
+    done, cpu, wall = (b - a for a, b in zip(before, after))
+    return done / cpu, done / wall
+
+
+def slowdown(tool, target, rate_hz, seconds, pairs):
+    """What the target loses: pairs of (without, with), each `with` against the mean of the stretches on both sides of it.
+    Shares of its work a CPU second (what reading it costs it) and a wall second (and what it has to share)."""
+    without, with_tool = [], []
+    for pair in range(pairs + 1):
+        before = target.work()
+        time.sleep(seconds)
+        without.append(rates_between(before, target.work()))
+        if pair == pairs:
+            break
+        run = Run(tool, target, rate_hz, seconds_for(tool, seconds + tool.lead_s))
+        try:
+            run.sleep_until(tool.lead_s)
+            before = target.work()
+            run.sleep_until(tool.lead_s + seconds - 0.02)
+            with_tool.append(rates_between(before, target.work()))
+            run.finish()
+        finally:
+            run.close()
+    return [
+        {
+            "slower_cpu": 1 - 2 * with_tool[pair][0] / (without[pair][0] + without[pair + 1][0]),
+            "slower_wall": 1 - 2 * with_tool[pair][1] / (without[pair][1] + without[pair + 1][1]),
+        }
+        for pair in range(pairs)
+    ]

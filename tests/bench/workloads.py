@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The programs that `make bench` profiles: workloads.py NAME [FILE].
+
+Prints READY on a line when it is up, then works until SIGTERM, at which it prints `WORK n` and ends. FILE, when given, is an
+array of 64-bit counters, one a worker, which the workers keep up to date: that is how the bench sees what a profiler costs its
+target while both run. One unit of work is short (about a millisecond), so that counting it is no load of its own."""
+import asyncio
+import dataclasses
+import json
+import mmap
+import os
+import re
+import signal
+import struct
+import sys
+import threading
+
+SLOTS = 1024
+
+
+class Counters:
+    """Work done, by worker. A slot has one writer; a reader sees a slightly old value, never a torn one (8 aligned bytes)."""
+
+    def __init__(self, path):
+        if path is None:
+            self.memory = memoryview(bytearray(8 * SLOTS))
+        else:
+            fd = os.open(path, os.O_RDWR)
+            self.memory = memoryview(mmap.mmap(fd, 8 * SLOTS))
+            os.close(fd)
+        self.slots = self.memory.cast("Q")
+
+    def total(self):
+        return sum(self.slots)
+
+
+def add(a, b):
+    return a + b
+
+
+def calls():
+    """Short calls, about 100 ns each: the case that is hardest to read whole."""
+    total = 0
+    for number in range(5000):
+        total = add(total, number)
+    return total
+
+
+def at_depth(depth, work):
+    """Runs work below depth - 1 frames of this function."""
+    if depth > 2:
+        return at_depth(depth - 1, work)
+    return work()
+
+
+def burn(slot):
+    slots = COUNTERS.slots
+    while True:
+        calls()
+        slots[slot] += 1
+
+
+def depth(frames):
+    """<module>, start, at_depth…, the lambda, burn, calls, add: add, where it is most of the time, stands `frames` deep."""
+
+    def start():
+        ready()
+        at_depth(frames - 5, lambda: burn(0))
+
+    return start
+
+
+def rec200():
+    ready()
+    descend_forever(200, COUNTERS.slots)
+
+
+def descend_forever(level, slots):
+    if level:
+        return descend_forever(level - 1, slots)
+    while True:
+        calls()
+        slots[0] += 1
+
+
+def deep5000():
+    # The interpreter's own limit counts Python frames only from 3.11 on; before that the C stack has to be large enough.
+    sys.setrecursionlimit(6000)
+    threading.stack_size(512 << 20)
+    worker = threading.Thread(target=deep_worker, name="deep", daemon=True)
+    worker.start()
+    threading.Event().wait()
+
+
+def deep_worker():
+    ready()
+    descend_forever(5000, COUNTERS.slots)
+
+
+def busy_threads(count):
+    def start():
+        barrier = threading.Barrier(count)
+
+        def worker(slot):
+            barrier.wait()
+            at_depth(8, lambda: burn(slot))
+
+        for slot in range(1, count):
+            threading.Thread(target=worker, args=(slot,), name="busy %d" % slot, daemon=True).start()
+        ready()
+        worker(0)
+
+    return start
+
+
+def parked500():
+    """499 threads wait for ever, at a depth of a dozen; the main thread works a little, now and then."""
+    forever = threading.Event()
+
+    def parked():
+        at_depth(8, forever.wait)
+
+    for slot in range(499):
+        threading.Thread(target=parked, name="parked %d" % slot, daemon=True).start()
+    ready()
+    while True:
+        calls()
+        COUNTERS.slots[0] += 1
+        forever.wait(0.01)
+
+
+async def task_level(level):
+    if level:
+        return await task_level(level - 1)
+    await asyncio.sleep(0)
+    return calls_short()
+
+
+def calls_short():
+    total = 0
+    for number in range(50):
+        total = add(total, number)
+    return total
+
+
+async def task(slot):
+    while True:
+        for _ in range(20):
+            await task_level(slot % 7)
+        COUNTERS.slots[slot] += 1
+
+
+async def tasks():
+    ready()
+    await asyncio.gather(*[task(slot) for slot in range(20)])
+
+
+def asyncio20():
+    asyncio.run(tasks())
+
+
+@dataclasses.dataclass
+class Order:
+    number: int
+    customer: str
+    items: list
+    total: float = 0.0
+
+    def add_up(self):
+        self.total = sum(item["price"] * item["count"] for item in self.items)
+        return self
+
+
+LOG_LINE = re.compile(r"(?P<date>\d{4}-\d\d-\d\d) (?P<level>[A-Z]+) order=(?P<order>\d+) (?P<text>.*)")
+
+
+def parse_log(lines):
+    found = {}
+    for line in lines:
+        match = LOG_LINE.match(line)
+        if match and match.group("level") != "DEBUG":
+            found.setdefault(match.group("order"), []).append(re.sub(r"\d+", "#", match.group("text")))
+    return found
+
+
+def round_trip(orders):
+    text = json.dumps([dataclasses.asdict(order) for order in orders], sort_keys=True)
+    return [Order(**fields).add_up() for fields in json.loads(text)]
+
+
+def real():
+    """What services do: JSON, regular expressions, data classes, sorting with a key, comprehensions."""
+    lines = ["2024-05-%02d %s order=%d took %d ms" % (n % 28 + 1, "INFO" if n % 3 else "DEBUG", n % 17, n) for n in range(12)]
+    orders = [
+        Order(n, "customer %d" % (n % 5), [{"name": "thing %d" % k, "price": k * 1.5, "count": k % 4} for k in range(6)])
+        for n in range(3)
+    ]
+    ready()
+    slots = COUNTERS.slots
+    while True:
+        parse_log(lines)
+        for order in sorted(round_trip(orders), key=lambda order: (order.customer, -order.total)):
+            " ".join(item["name"].title() for item in order.items)
+        slots[0] += 1
+
+
+WORKLOADS = {
+    "depth8": depth(8),
+    "depth10": depth(10),
+    "rec200": rec200,
+    "threads16": busy_threads(16),
+    "asyncio20": asyncio20,
+    "real": real,
+    "parked500": parked500,
+    "busy500": busy_threads(500),
+    "deep5000": deep5000,
+}
+
+
+def ready():
+    print("READY", flush=True)
+
+
+def finish(_number, _frame):
+    print("WORK %d" % COUNTERS.total(), flush=True)
+    os._exit(0)  # the workers are daemon threads that never end
+
+
+if __name__ == "__main__":
+    COUNTERS = Counters(sys.argv[2] if len(sys.argv) > 2 else None)
+    signal.signal(signal.SIGTERM, finish)
+    WORKLOADS[sys.argv[1]]()
