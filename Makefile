@@ -43,7 +43,7 @@ FUZZ_BIN := $(FUZZ_SRC:%.c=$(BUILD)/%)
 Q := $(if $(filter 1,$(V)),,@)
 say = $(if $(filter 1,$(V)),,@printf '  %-5s %s\n' $(1) $(2);)
 
-.PHONY: all objects unit stress browser fuzz check check-full check-headers bench demo clean install uninstall format-check \
+.PHONY: all objects unit stress browser oracle fuzz check check-full check-headers bench demo clean install uninstall format-check \
 	help FORCE
 .DELETE_ON_ERROR:
 all: $(BUILD)/sampled ## build the program: build/sampled
@@ -91,6 +91,14 @@ $(BUILD)/tests/browser/make_profile: $(BUILD)/obj/tests/browser/make_profile.o $
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(CFLAGS) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 browser: $(BUILD)/tests/browser/make_profile ## build the browser test's page writer
+
+# The oracles' own reading of a stopped process, and the oracles: the short form; tests/oracle/run --help for the long one.
+$(BUILD)/tests/oracle/truth: $(BUILD)/obj/tests/oracle/truth.o $(LIB_OBJ)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(CC) $(CFLAGS) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+ORACLE_ARGS ?= --seconds 2 --bias
+oracle: all $(BUILD)/tests/oracle/truth ## programs whose true stacks are known: no sample may show another
+	$(Q)SAMPLED=$(BUILD)/sampled SAMPLED_TRUTH=$(BUILD)/tests/oracle/truth $(PYTHON) tests/oracle/run $(ORACLE_ARGS)
 
 # Fuzzers want every file instrumented, so they compile the library themselves: make fuzz CC=clang
 FUZZ_OBJ_DIR := $(BUILD)/fuzz-obj
@@ -149,4 +157,4 @@ help: ## this list
 	@echo '  V=1 shows commands; SANITIZE=address,undefined or thread; CFLAGS, PREFIX, DESTDIR as usual'
 
 -include $(LIB_OBJ:.o=.d) $(DAEMON_OBJ:.o=.d) $(UNIT_OBJ:.o=.d) $(STRESS_OBJ:.o=.d) $(FUZZ_LIB_OBJ:.o=.d) \
-	$(BUILD)/obj/tests/browser/make_profile.d
+	$(BUILD)/obj/tests/browser/make_profile.d $(BUILD)/obj/tests/oracle/truth.d
