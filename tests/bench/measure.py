@@ -158,7 +158,12 @@ class Run:
         self.sleep_until(self.tool.lead_s)
         cpu, wall = cpu_s(self.process.pid), time.monotonic()
         self.sleep_until(self.seconds - 0.02)
+        self.look_at_memory()
         return cpu_s(self.process.pid) - cpu, time.monotonic() - wall
+
+    def look_at_memory(self):
+        with contextlib.suppress(OSError):
+            self.peak = max(self.peak, peak_rss_bytes(self.process.pid))
 
     def finish(self):
         """Waits for its end, with an eye on its memory, and reads its report."""
@@ -167,8 +172,7 @@ class Run:
             self.process.send_signal(signal.SIGINT)
         sampled_s = time.monotonic() - self.start
         while self.process.poll() is None:
-            with contextlib.suppress(OSError):
-                self.peak = max(self.peak, peak_rss_bytes(self.process.pid))
+            self.look_at_memory()
             if time.monotonic() - self.start > TOOL_TIMEOUT_S:
                 raise Failed("%s did not end" % self.tool.name)
             time.sleep(0.01)
