@@ -92,11 +92,11 @@ $(BUILD)/tests/browser/make_profile: $(BUILD)/obj/tests/browser/make_profile.o $
 	$(call say,LD,$@)$(CC) $(CFLAGS) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 browser: $(BUILD)/tests/browser/make_profile ## build the browser test's page writer
 
-# The oracles' own reading of a stopped process, and the oracles: the short form; tests/oracle/run --help for the long one.
+# The oracles (the long form: ORACLE_ARGS="--samples 10000000 --bias --together"), and their reading of the stopped process.
 $(BUILD)/tests/oracle/truth: $(BUILD)/obj/tests/oracle/truth.o $(LIB_OBJ)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(CFLAGS) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
-ORACLE_ARGS ?= --seconds 2 --bias
+ORACLE_ARGS ?= --seconds 2 --together
 oracle: all $(BUILD)/tests/oracle/truth ## programs whose true stacks are known: no sample may show another
 	$(Q)SAMPLED=$(BUILD)/sampled SAMPLED_TRUTH=$(BUILD)/tests/oracle/truth $(PYTHON) tests/oracle/run $(ORACLE_ARGS)
 

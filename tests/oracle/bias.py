@@ -4,18 +4,28 @@
 The truth is read by tests/oracle/truth.c, which stops the process with ptrace and follows CPython's own chain of frames; it
 shares no code with the sampler's walk. Runs of both alternate, so that a program that drifts does not count as bias."""
 import collections
+import contextlib
 import math
 import os
+import select
+import shutil
+import signal
 import statistics
 import subprocess
+import tempfile
+import time
 
 import judge
+import support
+import together
 
 TRUTH = os.path.abspath(os.environ.get("SAMPLED_TRUTH", os.path.join(
     os.path.dirname(os.path.abspath(__file__)), "..", "..", "build", "tests", "oracle", "truth")))
-ROUNDS = 8
+ROUNDS = 4
+WINDOWS = 2   # of sampling a round
 SAMPLE_S = 0.5
-NICE = -20  # where permitted: samples of a process that waits for a CPU are many of one instant
+WARM_S = 1.0  # until the calls of the program are known
+CHUNK = 1000  # stops at a time: less than a second
 SHOWN = 4
 SIGMAS = 4.0  # the largest of some dozens of differences stays below this by chance
 
@@ -73,40 +83,85 @@ def differences(sampled, true, stops):
     return found
 
 
-def hurry(pid, nice):
-    try:
-        os.setpriority(os.PRIO_PROCESS, pid, nice)
-    except PermissionError:
-        pass
+class Sampling:
+    """sampled at work all the time; window() is what it saw within some time, at its steady state."""
+
+    def __init__(self, program):
+        self.target = program.process.pid
+        self.folder = tempfile.mkdtemp(prefix="sampled-bias-")
+        stem = os.path.join(self.folder, "stacks.collapsed")
+        self.process = subprocess.Popen(
+            [support.SAMPLED, "attach", str(self.target), "-r", "max", "-f", "collapsed", "-o", stem],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+        time.sleep(WARM_S)
+
+    def snapshot(self):
+        self.process.send_signal(signal.SIGUSR1)
+
+    def taken(self):
+        """Lines and counts of the oldest snapshot not read yet."""
+        if not select.select([self.process.stdout], [], [], 60)[0]:
+            raise RuntimeError("sampled wrote no snapshot")
+        name = b""
+        while not name.endswith(b"\n"):
+            piece = os.read(self.process.stdout.fileno(), 1)
+            if not piece:
+                raise RuntimeError("sampled ended")
+            name += piece
+        path = name.decode().rstrip("\n")
+        with open(path, encoding="utf-8") as file:
+            lines = (line.rpartition(" ") for line in file.read().split("\n")[:-1])
+            counts = {stack: int(number) for stack, _, number in lines}
+        os.remove(path)
+        return counts
+
+    def window(self, parallel):
+        """The stacks seen in SAMPLE_S, as collapsed text."""
+        with together.window(self.target, self.process.pid) if parallel else contextlib.nullcontext():
+            self.snapshot()
+            time.sleep(SAMPLE_S)
+            self.snapshot()
+        before, after = self.taken(), self.taken()
+        return "".join("%s %d\n" % (stack, number - before.get(stack, 0)) for stack, number in after.items()).encode()
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def measure(program, rules, stops, sample):
-    """sample(seconds) runs sampled and returns collapsed stacks. All that is started meanwhile inherits our priority."""
-    before = os.getpriority(os.PRIO_PROCESS, 0)
-    for pid in (0, program.process.pid):
-        hurry(pid, NICE)
-    try:
-        return compare(program, rules, stops, sample)
-    finally:
-        hurry(0, before)
+def stopped(program, stops, seed, parallel):
+    """The stacks of the stopped process, as collapsed text."""
+    with together.window(program.process.pid) if parallel else contextlib.nullcontext():
+        command = [TRUTH, str(program.process.pid), str(stops), str(seed)]
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300)
+    if done.returncode != 0:
+        raise RuntimeError("truth: exit status %d: %s" % (done.returncode, done.stderr.decode()[-300:]))
+    return done.stdout
 
 
-def compare(program, rules, stops, sample):
+def measure(program, rules, stops, parallel):
     result = Bias()
     functions, depths, true_functions, true_depths = ([collections.Counter() for _ in range(ROUNDS)] for _ in range(4))
     for turn in range(ROUNDS):
-        count(sample(SAMPLE_S), functions[turn], depths[turn])
-        command = [TRUTH, str(program.process.pid), str(stops // ROUNDS), str(turn + 1)]
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300)
-        if done.returncode != 0:
-            raise RuntimeError("truth: exit status %d: %s" % (done.returncode, done.stderr.decode()[-300:]))
-        verdict = judge.judge(done.stdout, rules, program.process.pid)
-        result.impossible += verdict.impossible + verdict.wrong_lines
-        result.examples += verdict.examples["path"] + verdict.examples["lines"]
-        count(done.stdout, true_functions[turn], true_depths[turn])
+        left = stops // ROUNDS
+        while left > 0:
+            data = stopped(program, min(left, CHUNK), turn * stops + left, parallel)
+            verdict = judge.judge(data, rules, program.process.pid)
+            result.impossible += verdict.impossible + verdict.wrong_lines
+            result.examples += verdict.examples["path"] + verdict.examples["lines"]
+            count(data, true_functions[turn], true_depths[turn])
+            left -= CHUNK
+        sampling = Sampling(program)
+        try:
+            for _ in range(WINDOWS):
+                count(sampling.window(parallel), functions[turn], depths[turn])
+        finally:
+            sampling.stop()
     result.stops = sum(sum(counts.values()) for counts in true_functions)
     if result.stops < stops / 2:
-        raise RuntimeError("truth: most stops could not be read: %s" % done.stderr.decode()[-300:])
+        raise RuntimeError("truth: most stops could not be read")
     result.self_points = differences(functions, true_functions, result.stops)
     result.depth_points = differences(depths, true_depths, result.stops)
     return result
