@@ -90,13 +90,21 @@ class Snapshots(unittest.TestCase):
         self.assertGreater(sum(line.count for line in snapshot), 0)
         self.assertGreater(sum(line.count for line in final), sum(line.count for line in snapshot))
 
+    def assert_all_written(self, out, err):
+        """What the closing summary says was sampled is what stands in the output."""
+        said = re.match(r"sampled: ([\d,]+) samples", err.decode())
+        self.assertTrue(said, err)
+        count = sum(line.count for line in support.parse_collapsed(out))
+        self.assertEqual(count, int(said.group(1).replace(",", "")))
+        self.assertGreater(count, 100)
+
     def end_with(self, number):
         process = support.start_sampled("attach", self.target.pid, "-r", "200", "-f", "collapsed", "-o", "-")
         time.sleep(1.5)
         process.send_signal(number)
         out, err = process.communicate(timeout=30)
         self.assertEqual(process.returncode, 0, err)
-        self.assertGreater(sum(line.count for line in support.parse_collapsed(out)), 1000)
+        self.assert_all_written(out, err)
 
     def test_interrupt_writes_all(self):
         self.end_with(signal.SIGINT)
@@ -110,7 +118,7 @@ class Snapshots(unittest.TestCase):
         self.target.process.kill()
         out, err = process.communicate(timeout=30)
         self.assertEqual(process.returncode, 0, err)
-        self.assertGreater(sum(line.count for line in support.parse_collapsed(out)), 1000)
+        self.assert_all_written(out, err)
 
 
 if __name__ == "__main__":
