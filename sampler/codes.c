@@ -294,12 +294,12 @@ static void read_lines(struct codes *c, const struct remote *r, raddr_t table, s
 	int64_t size = pyobj_bytes(r, c->abi, table, NULL, 0);
 	int64_t count;
 
-	if (size <= 0 || size > LINETABLE_MAX)
+	if (size < 0 || size > LINETABLE_MAX)
 		return;
-	bytes = malloc((size_t)size);
+	bytes = malloc((size_t)size + 1);
 	if (!bytes)
 		return;
-	if (pyobj_bytes(r, c->abi, table, bytes, (size_t)size) != size)
+	if (size > 0 && pyobj_bytes(r, c->abi, table, bytes, (size_t)size) != size)
 		goto out;
 	count = linetable_decode(c->abi->lines, bytes, (size_t)size, code->first_line, c->scratch, c->scratch_room);
 	if (count > (int64_t)c->scratch_room) {

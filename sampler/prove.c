@@ -8,6 +8,7 @@
 #include "base/clock.h"
 
 #define CONFIRMS 6     /* double reads at a call not known yet */
+#define DISAGREEMENTS 2
 #define LINKS_MAX 4096 /* frames outside the data stack followed in one go */
 #define HELD_NS (3 * NS_PER_S)
 
@@ -19,31 +20,26 @@ static bool in_chunks(const struct thread *t, raddr_t frame)
 	return false;
 }
 
-/* Follows the chain from the current frame while it lies outside the data stack, so that the next read has all of it.
- * True: something is wanted that was not before. */
-static bool want_links(const struct target *target, struct walker *w, struct thread *t, raddr_t frame)
+/* Follows the chain from the current frame down to the leaf that was found, so that the next read has all that lies
+ * outside the data stack between them. True: something is wanted that was not before. */
+static bool want_links(struct walker *w, struct thread *t, raddr_t frame, raddr_t leaf)
 {
-	const struct pyabi *abi = &target->proc.abi;
 	uint32_t before = t->heap_count;
 
-	for (int i = 0; i < LINKS_MAX && frame != 0 && (frame & 7) == 0 && !in_chunks(t, frame); i++) {
-		uint8_t bytes[256];
+	for (int i = 0; i < LINKS_MAX && frame != 0 && frame != leaf && (frame & 7) == 0; i++) {
+		const uint8_t *bytes = walk_copy(w, t, frame);
+		uint8_t fetched[256];
 
-		if (!thread_want(t, frame, target->tick) ||
-		    remote_read(&target->remote, frame, bytes, (size_t)abi->frame.bytes) != 0)
-			break;
-		frame = frame_previous(abi, bytes);
+		if (!bytes) {
+			if ((!in_chunks(t, frame) && !thread_want(t, frame, w->tick)) ||
+			    remote_read(w->remote, frame, fetched, (size_t)w->abi->frame.bytes) != 0)
+				break;
+			bytes = fetched;
+		}
+		frame = frame_previous(w->abi, bytes);
 	}
 	w->grew |= t->heap_count > before;
 	return t->heap_count > before;
-}
-
-static bool is_wanted(const struct thread *t, raddr_t frame)
-{
-	for (uint32_t i = 0; i < t->heap_count; i++)
-		if (t->heap[i].frame == frame)
-			return true;
-	return false;
 }
 
 /* The newest chunk of the data stack, as the thread state names it, must be the newest of the guess. */
@@ -71,7 +67,7 @@ static bool has_no_frames(const struct walker *w, const struct thread *t, raddr_
 	return current == 0 || (w->abi->tstate.base_frame != ABSENT && current == frame_u64(head, w->abi->tstate.base_frame));
 }
 
-int prove_walk(struct target *target, struct walker *w, struct thread *t)
+int prove_walk(struct walker *w, struct thread *t)
 {
 	raddr_t current, leaf, last_current = t->last_current, last_leaf = t->last_leaf;
 	int err = walk_current(w, t, &current);
@@ -87,8 +83,6 @@ int prove_walk(struct target *target, struct walker *w, struct thread *t)
 	err = match_chunks(w, t);
 	if (err)
 		return err;
-	if (!in_chunks(t, current) && !is_wanted(t, current) && want_links(target, w, t, current))
-		return -EAGAIN;
 	err = walk_up(w, t, current, &leaf);
 	if (err == -EPROTO)
 		return walk_chain(w, t, current, true);
@@ -98,11 +92,16 @@ int prove_walk(struct target *target, struct walker *w, struct thread *t)
 	t->last_leaf = leaf;
 	if (leaf == current)
 		return 0;
+	if (want_links(w, t, current, leaf))
+		return -EAGAIN;
 	/* They differ since the thread went on between the two copies. When it stands like this, the thread state is right. */
 	if (current == last_current && leaf == last_leaf) {
 		t->agreed = true;
 		return walk_chain(w, t, current, true);
 	}
+	/* A generator that C resumes is found from the thread state alone: look twice before it is left out. */
+	if (!in_chunks(t, current) && w->disagreed++ < DISAGREEMENTS)
+		return -EAGAIN;
 	return 0;
 }
 
@@ -117,7 +116,7 @@ int prove_again(struct target *target, struct walker *w, struct thread *t)
 	if (err)
 		return err;
 	w->plan = &target->again;
-	return prove_walk(target, w, t);
+	return prove_walk(w, t);
 }
 
 static void swap_stacks(struct pystack *a, struct pystack *b)
@@ -146,12 +145,12 @@ static int learn_calls(struct target *target, struct walker *w, struct thread *t
 	if (err)
 		return err;
 	w->plan = &target->again;
-	err = prove_walk(target, w, t);
+	err = prove_walk(w, t);
 	if (err || !t->agreed)
 		return err ? err : -EAGAIN;
 	swap_stacks(&t->seen, &target->first_copy);
 	t->copy = first;
-	err = prove_walk(target, w, t);
+	err = prove_walk(w, t);
 	if (err || !t->agreed)
 		return err ? err : -EAGAIN;
 	if (!stack_alike(&t->seen, &target->first_copy))

@@ -8,7 +8,7 @@
 #include "sampler/target.h"
 
 /* Walks the copy in w->plan into t->seen. 0, -EAGAIN (read again: torn, or the guess has grown), or another -errno. */
-int prove_walk(struct target *target, struct walker *w, struct thread *t);
+int prove_walk(struct walker *w, struct thread *t);
 /* Reads the thread again, by itself, and walks that; w->plan is target->again then. */
 int prove_again(struct target *target, struct walker *w, struct thread *t);
 /* Judges the calls in t->seen: 0 when all are known, at once or after having been seen alike in two copies of one read.

@@ -100,9 +100,10 @@ static void sample_thread(struct target *target, struct thread *t, struct walker
 	int err;
 
 	w->plan = &target->plan;
+	w->disagreed = 0;
 	for (int i = 0, grown = 0;; w->grew ? grown++ : i++) {
 		w->grew = false;
-		err = i + grown == 0 ? prove_walk(target, w, t) : prove_again(target, w, t);
+		err = i + grown == 0 ? prove_walk(w, t) : prove_again(target, w, t);
 		if (err == 0 && is_shadow(target, t))
 			return;
 		if (err == 0)

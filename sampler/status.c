@@ -27,6 +27,15 @@ static bool holds_gil(const struct target *target, const struct thread *t, const
 	return ((uint32_t)frame_i32(head, abi->tstate.status) & STATUS_ACTIVE_BIT) != 0;
 }
 
+static bool has_moved(const struct thread *t)
+{
+	const struct pyframe *seen = t->seen.frames, *last = t->last.frames;
+	uint32_t depth = t->seen.depth;
+
+	return depth != t->last.depth ||
+	       (depth > 0 && (seen[depth - 1].offset != last[depth - 1].offset || seen[depth - 1].code != last[depth - 1].code));
+}
+
 /* A thread waits for the GIL in a futex that lies inside the GIL's own structure (its mutex and condition variables,
  * Python/ceval_gil.c); newer versions say so themselves, too. */
 static bool waits_for_gil(const struct target *target, const struct thread *t, const struct interp *interp, const uint8_t *head)
@@ -35,17 +44,10 @@ static bool waits_for_gil(const struct target *target, const struct thread *t, c
 
 	if (abi->tstate.gil_requested != ABSENT && frame_i32(head, abi->tstate.gil_requested) != 0)
 		return true;
+	if (t->oncpu.state == ONCPU_RUNNABLE) /* between two waits, or woken, and not there yet */
+		return t->waited_for_gil && !has_moved(t);
 	return interp && interp->gil && t->oncpu.state == ONCPU_BLOCKED_FUTEX && abi->gil_state.bytes > 0 &&
 	       t->oncpu.futex - interp->gil < (uint64_t)abi->gil_state.bytes;
-}
-
-static bool has_moved(const struct thread *t)
-{
-	const struct pyframe *seen = t->seen.frames, *last = t->last.frames;
-	uint32_t depth = t->seen.depth;
-
-	return depth != t->last.depth ||
-	       (depth > 0 && (seen[depth - 1].offset != last[depth - 1].offset || seen[depth - 1].code != last[depth - 1].code));
 }
 
 /* Asks the kernel, unless it was asked a moment ago. A thread that moved since is running. */
@@ -83,6 +85,7 @@ int status_of(struct target *target, struct thread *t, const struct walker *w, u
 		status |= STATUS_IDLE;
 	if (interp && interp->collecting && (status & STATUS_GIL))
 		status |= STATUS_GC;
+	t->waited_for_gil = status & STATUS_GIL_WAIT;
 	*ret_status = status;
 	return 0;
 }

@@ -86,6 +86,7 @@ struct thread {
 
 	uint64_t t_attempt_ns; /* of the previous attempt; 0: none */
 	struct oncpu oncpu;
+	bool waited_for_gil; /* at the latest sample */
 };
 
 /* Adds what this thread's sample must read and notes in t->copy where it will be. Heap frames are read outermost first, or

@@ -31,6 +31,13 @@ static const uint8_t *find_copy(const struct walker *w, const struct thread *t, 
 	return NULL;
 }
 
+const uint8_t *walk_copy(const struct walker *w, const struct thread *t, raddr_t frame)
+{
+	uint32_t hint = 0;
+
+	return find_copy(w, t, frame, (uint32_t)w->abi->frame.bytes, &hint);
+}
+
 int walk_current(struct walker *w, struct thread *t, raddr_t *ret_current)
 {
 	const struct pyabi *abi = w->abi;
@@ -89,9 +96,13 @@ static int chain_add(struct walker *w, struct thread *t, raddr_t frame, const ui
 	}
 	if (!frame_offset(abi, bytes, code, &offset))
 		return -EAGAIN;
-	if (abi->frames == FRAMES_HEAP ? !frame_is_executing(abi, bytes)
-	                               : offset < (int64_t)code->traceable_bytes && !frame_is_generator(abi, bytes))
-		return abi->frames == FRAMES_HEAP ? -EAGAIN : 1;
+	if (abi->frames == FRAMES_HEAP) {
+		/* One that has not begun is executed all the same when its call is being traced. */
+		if (offset >= 0 && !frame_is_executing(abi, bytes))
+			return -EAGAIN;
+	} else if (offset < (int64_t)code->traceable_bytes && !frame_is_generator(abi, bytes)) {
+		return 1;
+	}
 	return stack_push(&t->seen, (struct pyframe){.frame = frame, .code = addr, .offset = offset}) ? 0 : -ENOMEM;
 }
 

@@ -20,8 +20,12 @@ struct walker {
 	struct plan *plan; /* that holds the copy */
 	uint64_t tick;
 	uint64_t now_ns;
+	int disagreed; /* reads of this sample in which the thread state named a frame in a heap object that was not the leaf */
 	bool grew; /* the guess has grown: reading again is worth while */
 };
+
+/* The copy of a frame wherever the thread's pieces have it, or NULL. */
+const uint8_t *walk_copy(const struct walker *w, const struct thread *t, raddr_t frame);
 
 /* The frame that the thread state names as current, from the copy. 0: none. -EAGAIN when it was not read. */
 int walk_current(struct walker *w, struct thread *t, raddr_t *ret_current);
