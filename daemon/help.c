@@ -59,8 +59,8 @@ static const char profile_options[] =
 	"      --version           print the version\n"
 	"  -h, --help              this text\n"
 	"\n"
-	"SIGUSR1 writes a snapshot, STEM.NNNN.SUFFIX, and goes on. SIGINT and SIGTERM stop and write;\n"
-	"a second SIGINT gives up.\n";
+	"SIGUSR1 writes a snapshot, STEM.NNNN.SUFFIX, and goes on. SIGINT, SIGTERM and SIGHUP stop and\n"
+	"write; a second SIGINT gives up.\n";
 
 static const char dump_usage[] =
 	"sampled dump PID [--json]\n"
