@@ -18,6 +18,11 @@
 /* Decoding in one tick takes at most this long; the rest waits for the next tick. */
 #define DECODE_NS (200 * NS_PER_US)
 #define HEAD_MAX 512
+/* An address is not trusted for longer than this without comparing; nor at all while the code object is this young, or
+ * another one proved stale so lately. */
+#define RECHECK_NS (100 * NS_PER_MS)
+#define YOUNG_NS (1 * NS_PER_S)
+#define DYNAMIC_NS (10 * NS_PER_S)
 #define NO_CODE_NS (50 * NS_PER_MS) /* so long an address is not tried again */
 
 struct no_code { /* what lately proved to be no code object */
@@ -34,6 +39,7 @@ struct codes {
 	uint32_t *retired; /* symbol references to give back */
 	uint32_t retired_count, retired_room;
 	uint64_t stale;
+	uint64_t stale_ns; /* when the last entry proved stale; 0: none yet */
 	uint64_t decode_ns; /* used up in this tick */
 	struct no_code no_code[16]; /* by address */
 	struct line_range *scratch;
@@ -83,10 +89,16 @@ void codes_free(struct codes *c)
 	free(c);
 }
 
+/* Fibonacci hashing (D. Knuth, The Art of Computer Programming 3, 6.4): objects are aligned, so the high bits are taken. */
+static uint32_t hash_addr(raddr_t addr)
+{
+	return (uint32_t)(addr * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+}
+
 static uint32_t place_of(const struct codes *c, raddr_t addr)
 {
 	uint32_t mask = c->room - 1;
-	uint32_t i = (uint32_t)hash_u64(addr) & mask;
+	uint32_t i = hash_addr(addr) & mask;
 
 	while (c->table[i] && c->table[i]->addr != addr)
 		i = (i + 1) & mask;
@@ -137,7 +149,7 @@ static bool retire(struct codes *c, struct code *code)
 		c->retired[c->retired_count++] = code->symbol;
 	c->table[hole] = NULL;
 	for (uint32_t i = (hole + 1) & mask; c->table[i]; i = (i + 1) & mask) {
-		uint32_t home = (uint32_t)hash_u64(c->table[i]->addr) & mask;
+		uint32_t home = hash_addr(c->table[i]->addr) & mask;
 
 		if (((i - home) & mask) >= ((i - hole) & mask)) {
 			c->table[hole] = c->table[i];
@@ -166,9 +178,13 @@ uint32_t codes_count(const struct codes *c)
 	return c->count;
 }
 
-uint64_t codes_stale_count(const struct codes *c)
+bool codes_need_recheck(const struct codes *c, const struct code *code, uint64_t generation, uint64_t now_ns)
 {
-	return c->stale;
+	if (generation)
+		return code->generation != generation;
+	if (now_ns - code->loaded_ns < YOUNG_NS || (c->stale_ns && now_ns - c->stale_ns < DYNAMIC_NS))
+		return true;
+	return now_ns - code->checked_ns >= RECHECK_NS;
 }
 
 void codes_new_tick(struct codes *c)
@@ -420,23 +436,25 @@ int codes_load(struct codes *c, const struct remote *r, raddr_t addr, uint64_t n
 		}
 		return err;
 	}
-	code->checked_ns = code->used_ns = now_ns;
+	code->loaded_ns = code->checked_ns = code->used_ns = now_ns;
 	c->table[place_of(c, addr)] = code;
 	c->count++;
 	*ret_code = code;
 	return 0;
 }
 
-int codes_recheck(struct codes *c, const struct remote *r, struct code *code, uint64_t now_ns)
+int codes_recheck(struct codes *c, const struct remote *r, struct code *code, uint64_t generation, uint64_t now_ns)
 {
 	uint8_t head[HEAD_MAX];
 
 	if (remote_read(r, code->addr, head, (size_t)c->abi->code.bytes) == 0 &&
 	    identity_of(c->abi, head) == code->identity) {
 		code->checked_ns = now_ns;
+		code->generation = generation;
 		return 0;
 	}
 	c->stale++;
+	c->stale_ns = now_ns;
 	retire(c, code);
 	return -ESTALE;
 }

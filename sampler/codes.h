@@ -26,7 +26,9 @@ struct code {
 	struct line_range *lines; /* owned */
 	uint8_t *leaving;         /* owned; a bit for each unit that returns or yields; NULL where the version needs none */
 	uint64_t identity;        /* hash of the words that tell this code object from the next at its address */
+	uint64_t loaded_ns;
 	uint64_t checked_ns;      /* when identity was last compared */
+	uint64_t generation;      /* of the interpreter's code objects, when identity was last compared */
 	uint64_t used_ns;
 };
 
@@ -44,13 +46,15 @@ struct code *codes_find(const struct codes *codes, raddr_t addr);
 int codes_load(struct codes *codes, const struct remote *r, raddr_t addr, uint64_t now_ns, struct code **ret_code);
 /* Compares the identity of an entry with the target. 0: the same still; -ESTALE: another object lies there, or none;
  * the entry is gone, its symbol on the list of codes_drop_retired(). */
-int codes_recheck(struct codes *codes, const struct remote *r, struct code *code, uint64_t now_ns);
+int codes_recheck(struct codes *codes, const struct remote *r, struct code *code, uint64_t generation, uint64_t now_ns);
 /* Symbols of entries that went: true when there are any. Before dropping them the caller closes runs that name them. */
 bool codes_any_retired(const struct codes *codes);
 void codes_drop_retired(struct codes *codes);
 uint32_t codes_count(const struct codes *codes);
-/* How many entries proved stale so far: a process that makes and frees code. */
-uint64_t codes_stale_count(const struct codes *codes);
+/* Whether an entry must be compared with the target's memory before it is believed. `generation` is the interpreter's count
+ * of freed code objects, read after the sample: unchanged, all that was true is true still. 0: the version has none; then
+ * what was seen a short while ago, or lies in a process that lately freed code, is compared every time. */
+bool codes_need_recheck(const struct codes *codes, const struct code *code, uint64_t generation, uint64_t now_ns);
 /* A new tick begins: decoding may again take up to its bound. */
 void codes_new_tick(struct codes *codes);
 

@@ -107,14 +107,17 @@ int prove_walk(struct walker *w, struct thread *t)
 
 int prove_again(struct target *target, struct walker *w, struct thread *t)
 {
+	uint32_t generation;
 	int err;
 
 	plan_clear(&target->again);
 	if (!thread_plan(t, w->abi, &target->again, false))
 		return -ENOMEM;
+	generation = target_plan_generation(target, t->interp, &target->again);
 	err = plan_read(&target->again, w->remote);
 	if (err)
 		return err;
+	target_take_generation(target, t->interp, &target->again, generation);
 	w->plan = &target->again;
 	return prove_walk(w, t);
 }

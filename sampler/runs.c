@@ -72,16 +72,9 @@ void target_write_facts(struct target *target)
 	ring_commit(target->ring);
 }
 
-static int64_t interpreter_id(const struct target *target, raddr_t interp)
-{
-	for (uint32_t i = 0; i < target->interp_count; i++)
-		if (target->interps[i].addr == interp)
-			return target->interps[i].id;
-	return 0;
-}
-
 static bool write_thread(struct target *target, const struct thread *t, uint64_t start_time, uint32_t flags)
 {
+	const struct interp *interp = target_interp(target, t->interp);
 	size_t bytes = strlen(t->name);
 	struct rec_thread *record = ring_reserve(target->ring, rec_round(sizeof(*record) + bytes), REC_THREAD);
 
@@ -89,7 +82,7 @@ static bool write_thread(struct target *target, const struct thread *t, uint64_t
 		return false;
 	record->id = t->id;
 	record->target = target->id;
-	record->interpreter = interpreter_id(target, t->interp);
+	record->interpreter = interp ? interp->id : 0;
 	record->tid = (uint64_t)t->tid;
 	record->start_time = start_time;
 	record->flags = flags | (t->tid == target->proc.pid ? THREAD_MAIN : 0);

@@ -14,8 +14,6 @@
 #define GROWTHS 64                 /* such reads that came closer, since the guess has grown */
 #define WATCH_NS (500 * NS_PER_US) /* thread lists and `collecting` are read no more often than this */
 #define RELIST_NS (1 * NS_PER_S)
-#define RECHECK_NS (100 * NS_PER_MS)
-#define RECHECKS_A_TICK 32
 #define FACTS_NS (1 * NS_PER_S)
 #define BLIND_TICKS 50             /* looks at the lists that made no sense, before the target is given up */
 #define WEIGHT_MAX_NS NS_PER_MS /* unthrottled: a sample stands for no more than this */
@@ -55,18 +53,25 @@ static enum loss_cause cause_of(int err)
 	}
 }
 
-/* Code objects that this sample uses and that were last compared too long ago. -EAGAIN: one was stale. */
+/* Compares the code objects of this sample that cannot be trusted as they are. -EAGAIN: one was stale. */
 static int recheck_used(struct target *target, const struct thread *t, uint64_t now_ns)
 {
-	uint32_t left = RECHECKS_A_TICK;
+	const struct interp *interp = target_interp(target, t->interp);
+	uint64_t generation = interp ? interp->generation : 0;
+	raddr_t checked = 0;
 
-	for (uint32_t i = 0; i < t->seen.depth && left > 0; i++) {
-		struct code *code = codes_find(target->codes, t->seen.frames[i].code);
+	for (uint32_t i = 0; i < t->seen.depth; i++) {
+		raddr_t addr = t->seen.frames[i].code;
+		struct code *code;
 
-		if (!code || now_ns - code->checked_ns < RECHECK_NS)
+		if (addr == checked) /* recursion */
 			continue;
-		left--;
-		if (codes_recheck(target->codes, &target->remote, code, now_ns) != 0)
+		checked = addr;
+		code = codes_find(target->codes, addr);
+		if (!code)
+			return -EAGAIN;
+		if (codes_need_recheck(target->codes, code, generation, now_ns) &&
+		    codes_recheck(target->codes, &target->remote, code, generation, now_ns) != 0)
 			return -EAGAIN;
 	}
 	return 0;
@@ -124,6 +129,7 @@ static void sample_thread(struct target *target, struct thread *t, struct walker
 static int read_all(struct target *target, bool watch)
 {
 	const struct pyabi *abi = &target->proc.abi;
+	int err;
 
 	plan_clear(&target->plan);
 	target->piece_gil = PLAN_FULL;
@@ -144,7 +150,12 @@ static int read_all(struct target *target, bool watch)
 	for (uint32_t i = 0; i < target->thread_count; i++)
 		if (!thread_plan(target->threads[i], abi, &target->plan, false))
 			return -ENOMEM;
-	return plan_read(&target->plan, &target->remote);
+	for (uint32_t i = 0; i < target->interp_count; i++)
+		target->interps[i].piece_generation = target_plan_generation(target, target->interps[i].addr, &target->plan);
+	err = plan_read(&target->plan, &target->remote);
+	for (uint32_t i = 0; !err && i < target->interp_count; i++)
+		target_take_generation(target, target->interps[i].addr, &target->plan, target->interps[i].piece_generation);
+	return err;
 }
 
 static void watch_interps(struct target *target)
@@ -201,9 +212,9 @@ int target_tick(struct target *target, uint64_t now_ns)
 	}
 	for (uint32_t i = 0; i < target->thread_count; i++)
 		sample_thread(target, target->threads[i], &w);
+	runs_retire_codes(target);
 	prove_release_held(target, &w);
 	runs_close_due(target, now_ns);
-	runs_retire_codes(target);
 	target_name_threads(target, now_ns);
 	if (now_ns - target->t_facts_ns >= FACTS_NS) {
 		target->t_facts_ns = now_ns;

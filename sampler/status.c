@@ -8,14 +8,6 @@
 #define ASK_NS (200 * NS_PER_US)      /* the kernel is asked about a thread no more often than this */
 #define STATUS_ACTIVE_BIT (1u << 4)   /* PyThreadState._status.active (Include/cpython/pystate.h, 3.12+) */
 
-static const struct interp *interp_of(const struct target *target, const struct thread *t)
-{
-	for (uint32_t i = 0; i < target->interp_count; i++)
-		if (target->interps[i].addr == t->interp)
-			return &target->interps[i];
-	return NULL;
-}
-
 static bool holds_gil(const struct target *target, const struct thread *t, const uint8_t *head)
 {
 	const struct pyabi *abi = &target->proc.abi;
@@ -63,7 +55,7 @@ static int ask(struct thread *t, uint64_t now_ns)
 int status_of(struct target *target, struct thread *t, const struct walker *w, uint16_t *ret_status)
 {
 	const uint8_t *head = plan_bytes(w->plan, t->copy.head);
-	const struct interp *interp = interp_of(target, t);
+	const struct interp *interp = target_interp(target, t->interp);
 	uint16_t status = 0;
 
 	if (!head)

@@ -22,7 +22,8 @@ struct interp {
 	raddr_t addr;
 	raddr_t gil; /* its GIL's struct; 0: none yet */
 	int64_t id;
-	uint32_t piece_threads, piece_collecting;
+	uint32_t piece_threads, piece_collecting, piece_generation;
+	uint64_t generation; /* of its code objects, plus 1; 0: the version has no such count */
 	bool collecting;
 };
 
@@ -79,6 +80,12 @@ int target_list(struct target *target, uint64_t now_ns);
 /* Compares the lists with the copy just read; true: they may have changed. */
 bool target_list_changed(const struct target *target);
 void target_free_threads(struct target *target);
+/* NULL: not in the list. */
+struct interp *target_interp(const struct target *target, raddr_t addr);
+/* Makes the plan read the interpreter's count of freed code objects, last of all; PLAN_FULL where the version has none. */
+uint32_t target_plan_generation(const struct target *target, raddr_t interp, struct plan *plan);
+/* Notes what the plan read. */
+void target_take_generation(const struct target *target, raddr_t interp, const struct plan *plan, uint32_t piece);
 /* Finds or renews names that are due, a few at a time, and announces threads. */
 void target_name_threads(struct target *target, uint64_t now_ns);
 

@@ -227,6 +227,31 @@ int target_list(struct target *target, uint64_t now_ns)
 	return 0;
 }
 
+struct interp *target_interp(const struct target *target, raddr_t addr)
+{
+	for (uint32_t i = 0; i < target->interp_count; i++)
+		if (target->interps[i].addr == addr)
+			return &target->interps[i];
+	return NULL;
+}
+
+uint32_t target_plan_generation(const struct target *target, raddr_t interp, struct plan *plan)
+{
+	int32_t offset = target->proc.abi.interp.code_generation;
+
+	return offset == ABSENT ? PLAN_FULL : plan_add(plan, interp + (uint64_t)offset, 8);
+}
+
+void target_take_generation(const struct target *target, raddr_t interp, const struct plan *plan, uint32_t piece)
+{
+	struct interp *of = target_interp(target, interp);
+	const uint8_t *bytes = plan_bytes(plan, piece);
+
+	/* 0 is kept for "none"; a count that cannot be read vouches for nothing. */
+	if (of)
+		of->generation = bytes ? frame_u64(bytes, 0) + 1 : 0;
+}
+
 bool target_list_changed(const struct target *target)
 {
 	const struct pyabi *abi = &target->proc.abi;
