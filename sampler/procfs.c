@@ -79,8 +79,8 @@ static int field_number(const char *at, unsigned n, uint64_t *ret_value)
 int proc_stat_parse(struct proc_stat *ret_stat, const char *text, size_t bytes)
 {
 	struct proc_stat stat = {0};
-	const char *open_at = memchr(text, '(', bytes);
-	const char *close_at = memrchr(text, ')', bytes);
+	const char *open_at = bytes ? memchr(text, '(', bytes) : NULL;
+	const char *close_at = bytes ? memrchr(text, ')', bytes) : NULL;
 	uint64_t parent, flags, start;
 	char rest[1024];
 	size_t name_bytes, rest_bytes;

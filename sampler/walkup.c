@@ -11,7 +11,12 @@
 #include "sampler/record.h"
 #include "sampler/walk.h"
 
-#define LINKS_MAX 64 /* shims and empty links between the outermost frame and the end of the chain */
+#define LINKS_MAX 256 /* heap frames, and shims, that one walk looks at */
+
+struct link { /* a copied heap frame: the index in the guess, and what it links back to */
+	raddr_t previous;
+	uint32_t heap;
+};
 
 struct climb {
 	struct walker *w;
@@ -19,6 +24,8 @@ struct climb {
 	raddr_t current;
 	uint32_t chunk; /* index of the chunk that `top` lies in */
 	bool through_c; /* a frame that is not suspended has a frame above it: only the leaf's own mark proves that one alive */
+	struct link generators[LINKS_MAX], shims[LINKS_MAX];
+	uint32_t generator_count, shim_count;
 	raddr_t top;    /* where the innermost data-stack frame so far ends: the next one begins here, or in the next chunk */
 };
 
@@ -66,21 +73,38 @@ static const uint8_t *heap_frame_at(const struct climb *c, raddr_t frame)
 	return NULL;
 }
 
-/* A generator's frame, or a shim, that links back to `caller`. */
-static const uint8_t *heap_child(const struct climb *c, raddr_t caller, bool shim, raddr_t *ret_frame)
+/* Sorts the copied heap frames by what they can be: callees are looked for among them at every step. */
+static void sort_links(struct climb *c)
 {
 	const struct pyabi *abi = c->w->abi;
 
 	for (uint32_t i = 0; i < c->t->copy.heap_count; i++) {
 		const uint8_t *bytes = plan_bytes(c->w->plan, copy_heap_piece(&c->t->copy, i));
+		raddr_t previous = bytes ? frame_previous(abi, bytes) : 0;
 
-		if (!bytes || frame_previous(abi, bytes) != caller || frame_is_shim(abi, bytes) != shim)
+		if (previous == 0)
 			continue;
-		if (!shim && (frame_code(abi, bytes) == 0 || !frame_is_generator(abi, bytes)))
+		if (frame_is_shim(abi, bytes)) {
+			if (c->shim_count < LINKS_MAX)
+				c->shims[c->shim_count++] = (struct link){.previous = previous, .heap = i};
+		} else if (frame_code(abi, bytes) != 0 && frame_is_generator(abi, bytes) && c->generator_count < LINKS_MAX) {
+			c->generators[c->generator_count++] = (struct link){.previous = previous, .heap = i};
+		}
+	}
+}
+
+/* Of these links, the frame that links back to `caller`. */
+static const uint8_t *linked_to(const struct climb *c, const struct link *links, uint32_t count, raddr_t caller,
+                                raddr_t *ret_frame)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		struct heap_frame *heap = &c->t->heap[links[i].heap];
+
+		if (links[i].previous != caller)
 			continue;
-		c->t->heap[i].used_tick = c->w->tick;
-		*ret_frame = c->t->heap[i].frame;
-		return bytes;
+		heap->used_tick = c->w->tick;
+		*ret_frame = heap->frame;
+		return plan_bytes(c->w->plan, copy_heap_piece(&c->t->copy, links[i].heap));
 	}
 	return NULL;
 }
@@ -164,7 +188,7 @@ static bool has_begun(const struct climb *c, uint32_t chunk, raddr_t frame, cons
 /* The next frame above `caller`: its bytes and address, or NULL with *ret_err 0: the caller is the leaf. */
 static const uint8_t *next_frame(struct climb *c, raddr_t caller, bool suspended, raddr_t *ret_frame, int *ret_err)
 {
-	const uint8_t *bytes = heap_child(c, caller, false, ret_frame);
+	const uint8_t *bytes = linked_to(c, c->generators, c->generator_count, caller, ret_frame);
 	raddr_t shim;
 
 	*ret_err = 0;
@@ -191,8 +215,8 @@ static const uint8_t *next_frame(struct climb *c, raddr_t caller, bool suspended
 		}
 	}
 	/* A generator that C resumed lies behind a shim. */
-	if (c->current != caller && heap_child(c, caller, true, &shim))
-		return heap_child(c, shim, false, ret_frame);
+	if (c->current != caller && linked_to(c, c->shims, c->shim_count, caller, &shim))
+		return linked_to(c, c->generators, c->generator_count, shim, ret_frame);
 	return NULL;
 }
 
@@ -225,7 +249,8 @@ static int judge_suspended_leaf(const struct climb *c, raddr_t leaf, raddr_t cal
 int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_leaf)
 {
 	const struct pyabi *abi = w->abi;
-	struct climb c = {.w = w, .t = t, .current = current};
+	struct code *code = NULL;
+	struct climb c; /* not cleared: it is large */
 	const uint8_t *bytes;
 	raddr_t frame;
 	int err;
@@ -234,6 +259,13 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 	*ret_leaf = 0;
 	if (t->copy.chunk_count == 0)
 		return -EAGAIN;
+	c.w = w;
+	c.t = t;
+	c.current = current;
+	c.chunk = c.generator_count = c.shim_count = 0;
+	c.through_c = false;
+	c.top = 0;
+	sort_links(&c);
 	frame = t->chunks[0].base + 32; /* the first slot of the oldest chunk is skipped (push_chunk, Python/pystate.c) */
 	bytes = chunk_frame(&c, 0, frame, &err);
 	if (!bytes)
@@ -243,7 +275,6 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 		return err;
 	for (uint32_t steps = 0; bytes; steps++) {
 		raddr_t addr = frame_code(abi, bytes);
-		struct code *code = codes_find(w->codes, addr);
 		bool generator = frame_is_generator(abi, bytes);
 		bool suspended, kept;
 		raddr_t caller = *ret_leaf;
@@ -251,6 +282,8 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 
 		if (steps > 2 * REC_DEPTH_MAX)
 			return -EPROTO;
+		if (!code || code->addr != addr) /* recursion needs no look-up */
+			code = codes_find(w->codes, addr);
 		if (!code && codes_load(w->codes, w->remote, addr, w->now_ns, &code) != 0)
 			return -EAGAIN;
 		if (!frame_offset(abi, bytes, code, &offset))
