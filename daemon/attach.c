@@ -53,7 +53,7 @@ static int attach(const struct options *options)
 	}
 	status = session_run(&session);
 	session_release(&session);
-	return status;
+	return (int)status;
 }
 
 int attach_main(int argc, char **argv)

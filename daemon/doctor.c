@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/buf.h"
 #include "base/clock.h"
 #include "daemon/commands.h"
 #include "daemon/dump.h"
@@ -139,5 +138,5 @@ int doctor_main(int argc, char **argv)
 		error_note("cannot write to standard output: %s", strerror(-doctor.err));
 		return EXIT_FAILED;
 	}
-	return status;
+	return (int)status;
 }

@@ -104,5 +104,5 @@ int dump_main(int argc, char **argv)
 		fault_set(&fault, -EINVAL, "sampled dump PID [--json]", "dump: no process named");
 		return error_usage(&fault);
 	}
-	return dump_process(pid, json);
+	return (int)dump_process(pid, json);
 }

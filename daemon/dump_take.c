@@ -56,9 +56,12 @@ static int add_thread(struct dump *d, const struct rec_thread *record)
 	struct dump_thread *thread = find_thread(d, record->id);
 
 	if (!thread) {
-		struct dump_thread *threads = realloc(d->threads, (d->thread_count + 1) * sizeof(*threads));
+		struct dump_thread *threads;
 
-		if (!threads || d->thread_count >= THREADS_MAX)
+		if (d->thread_count >= THREADS_MAX)
+			return -ENOMEM;
+		threads = realloc(d->threads, (d->thread_count + 1) * sizeof(*threads));
+		if (!threads)
 			return -ENOMEM;
 		d->threads = threads;
 		thread = &threads[d->thread_count++];

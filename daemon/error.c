@@ -74,7 +74,7 @@ void error_note(const char *text, ...)
 	free(whole);
 }
 
-enum exit_status error_usage(const struct fault *fault)
+int error_usage(const struct fault *fault)
 {
 	print(NULL, fault->why, fault->hint);
 	return EXIT_USAGE;

@@ -26,7 +26,7 @@ enum exit_status error_worse(enum exit_status a, enum exit_status b);
 __attribute__((format(printf, 2, 3))) void error_fault(const struct fault *fault, const char *what, ...);
 /* Prints "sampled: TEXT": an error without a fault, a warning or a note. */
 __attribute__((format(printf, 1, 2))) void error_note(const char *text, ...);
-/* Prints "sampled: WHY (HINT)" and returns EXIT_USAGE. */
-enum exit_status error_usage(const struct fault *fault);
+/* Prints "sampled: WHY (HINT)" and returns EXIT_USAGE, as the int that main() returns. */
+int error_usage(const struct fault *fault);
 
 #endif

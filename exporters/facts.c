@@ -12,6 +12,16 @@ double facts_percent(uint64_t part, uint64_t whole)
 	return whole > 0 ? 100.0 * (double)part / (double)whole : 0.0;
 }
 
+void facts_percent_text(char *to, size_t room, uint64_t part, uint64_t whole)
+{
+	double percent = facts_percent(part, whole);
+
+	if (part > 0 && percent < 0.01)
+		snprintf(to, room, "<0.01 %%");
+	else
+		snprintf(to, room, percent < 1 ? "%.2f %%" : "%.1f %%", percent);
+}
+
 void facts_count_text(char *to, size_t room, uint64_t count)
 {
 	char digits[24];
@@ -79,13 +89,15 @@ static void add_count(struct facts *f, const char *key, const char *label, uint6
 static void add_loss(struct facts *f, const char *key, const char *label, uint64_t count, uint64_t whole)
 {
 	struct fact *fact = add(f, key, label, (double)count, count ? FACT_LOSS : FACT_GOOD);
-	char number[32];
+	char number[32], share[16];
 
 	facts_count_text(number, sizeof(number), count);
-	if (count)
-		snprintf(fact->text, sizeof(fact->text), "%s (%.2g %%)", number, facts_percent(count, whole));
-	else
+	if (count) {
+		facts_percent_text(share, sizeof(share), count, whole);
+		snprintf(fact->text, sizeof(fact->text), "%s (%s)", number, share);
+	} else {
 		snprintf(fact->text, sizeof(fact->text), "0");
+	}
 }
 
 /* Ticks are counted a process, and processes come and go: the rate is that of all of them over the sum of their spans. */
@@ -138,6 +150,7 @@ void facts_make(struct facts *ret_facts, const struct profile *profile)
 {
 	struct facts *f = ret_facts;
 	uint64_t wall_ns = profile_sum(profile, VALUE_WALL);
+	char time[32], share[16];
 	struct fact *fact;
 
 	*f = (struct facts){.in_profile = profile_sum(profile, VALUE_SAMPLES)};
@@ -160,10 +173,9 @@ void facts_make(struct facts *ret_facts, const struct profile *profile)
 	add_loss(f, "truncated", "stacks truncated", f->sum.truncated, f->sum.samples);
 	fact = add(f, "unsampled_ns", "thread time not sampled", (double)f->sum.unsampled_ns,
 	           f->sum.unsampled_ns ? FACT_LOSS : FACT_GOOD);
-	facts_time_text(fact->text, sizeof(fact->text), f->sum.unsampled_ns);
-	if (f->sum.unsampled_ns)
-		snprintf(fact->text + strlen(fact->text), sizeof(fact->text) - strlen(fact->text), " (%.2g %%)",
-		         facts_percent(f->sum.unsampled_ns, wall_ns + f->sum.unsampled_ns));
+	facts_time_text(time, sizeof(time), f->sum.unsampled_ns);
+	facts_percent_text(share, sizeof(share), f->sum.unsampled_ns, wall_ns + f->sum.unsampled_ns);
+	snprintf(fact->text, sizeof(fact->text), f->sum.unsampled_ns ? "%s (%s)" : "%s", time, share);
 	add_count(f, "filtered", "left out by options", profile->filtered, FACT_PLAIN);
 	add_count(f, "omitted", "left out by --omit", profile->omitted, FACT_PLAIN);
 	add_loss(f, "out_of_memory", "left out, tree full", profile->out_of_memory, f->sum.samples);

@@ -44,6 +44,8 @@ void facts_time_text(char *to, size_t room, uint64_t ns);
 void facts_rate_text(char *to, size_t room, double hz);
 /* 100 × part / whole; 0 of nothing is 0. */
 double facts_percent(uint64_t part, uint64_t whole);
+/* The same in words: "12.3 %", "0.45 %", "<0.01 %" of what is not 0. */
+void facts_percent_text(char *to, size_t room, uint64_t part, uint64_t whole);
 /* "3.11.2"; "?" for 0. */
 void facts_version_text(char *to, size_t room, uint32_t version);
 

@@ -194,3 +194,19 @@ Test(text, numbers_in_words)
 	facts_version_text(text, sizeof(text), 0x030f00);
 	cr_assert_str_eq(text, "3.15.0");
 }
+
+Test(text, shares_in_words)
+{
+	char text[32];
+
+	facts_percent_text(text, sizeof(text), 0, 0);
+	cr_assert_str_eq(text, "0.00 %");
+	facts_percent_text(text, sizeof(text), 1, 1000000);
+	cr_assert_str_eq(text, "<0.01 %");
+	facts_percent_text(text, sizeof(text), 5, 10000);
+	cr_assert_str_eq(text, "0.05 %");
+	facts_percent_text(text, sizeof(text), 998, 1000);
+	cr_assert_str_eq(text, "99.8 %");
+	facts_percent_text(text, sizeof(text), 1000, 1000);
+	cr_assert_str_eq(text, "100.0 %");
+}
