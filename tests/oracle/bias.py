@@ -2,7 +2,9 @@
 """Whether sampling favours some functions: shares of the samples against those of the process stopped at random instants.
 
 The truth is read by tests/oracle/truth.c, which stops the process with ptrace and follows CPython's own chain of frames; it
-shares no code with the sampler's walk. Runs of both alternate, so that a program that drifts does not count as bias."""
+shares no code with the sampler's walk. Runs of both alternate, so that a program that drifts does not count as bias. On a busy
+machine only `run --together` tells anything: else most samples are of a target that waits for a CPU, which it does at other places
+than it runs."""
 import collections
 import contextlib
 import math
@@ -96,10 +98,8 @@ class Sampling:
         time.sleep(WARM_S)
 
     def snapshot(self):
+        """Stacks and their counts up to now."""
         self.process.send_signal(signal.SIGUSR1)
-
-    def taken(self):
-        """Lines and counts of the oldest snapshot not read yet."""
         if not select.select([self.process.stdout], [], [], 60)[0]:
             raise RuntimeError("sampled wrote no snapshot")
         name = b""
@@ -118,10 +118,9 @@ class Sampling:
     def window(self, parallel):
         """The stacks seen in SAMPLE_S, as collapsed text."""
         with together.window(self.target, self.process.pid) if parallel else contextlib.nullcontext():
-            self.snapshot()
+            before = self.snapshot()
             time.sleep(SAMPLE_S)
-            self.snapshot()
-        before, after = self.taken(), self.taken()
+            after = self.snapshot()
         return "".join("%s %d\n" % (stack, number - before.get(stack, 0)) for stack, number in after.items()).encode()
 
     def stop(self):
@@ -131,10 +130,25 @@ class Sampling:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
+@contextlib.contextmanager
+def one_cpu(target):
+    """Target and whoever stops it on one CPU: the timer that wakes the latter interrupts the target at any instruction. From another
+    CPU the stop takes microseconds to arrive, and system calls, which look for it when they return, would catch most of them."""
+    before = os.sched_getaffinity(0)
+    try:
+        for pid in (0, target):
+            os.sched_setaffinity(pid, {min(before)})
+        yield
+    finally:
+        for pid in (0, target):
+            os.sched_setaffinity(pid, before)
+
+
 def stopped(program, stops, seed, parallel):
     """The stacks of the stopped process, as collapsed text."""
-    with together.window(program.process.pid) if parallel else contextlib.nullcontext():
-        command = [TRUTH, str(program.process.pid), str(stops), str(seed)]
+    target = program.process.pid
+    with together.window(target) if parallel else contextlib.nullcontext(), one_cpu(target):
+        command = [TRUTH, str(target), str(stops), str(seed)]
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300)
     if done.returncode != 0:
         raise RuntimeError("truth: exit status %d: %s" % (done.returncode, done.stderr.decode()[-300:]))
