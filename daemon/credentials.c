@@ -118,26 +118,3 @@ void credentials_restore(const struct credentials *saved)
 	if (saved->group_count >= 0)
 		(void)set_thread_groups(saved->group_count, saved->groups);
 }
-
-int credentials_of_profile(struct credentials *ret_credentials, const struct profile *profile)
-{
-	struct credentials first, next;
-	bool found = false;
-
-	for (uint32_t i = 0; i < profile->process_count; i++) {
-		const struct process *process = &profile->processes[i];
-		struct proc_stat stat;
-
-		if (process->ended || proc_stat_read(&stat, process->pid, 0) ||
-		    stat.start_time != process->start_time || credentials_of(&next, process->pid))
-			continue;
-		if (found && !credentials_equal(&first, &next))
-			return -EXDEV;
-		first = next;
-		found = true;
-	}
-	if (!found)
-		return -ENOENT;
-	*ret_credentials = first;
-	return 0;
-}

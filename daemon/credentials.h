@@ -9,8 +9,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "aggregator/profile.h"
-
 enum { CREDENTIALS_GROUPS_MAX = 64 };
 
 struct credentials {
@@ -27,8 +25,5 @@ bool credentials_equal(const struct credentials *a, const struct credentials *b)
  * unchanged. */
 int credentials_assume(const struct credentials *credentials, struct credentials *ret_saved);
 void credentials_restore(const struct credentials *saved);
-
-/* The one owner of all processes of a profile that still live. 0; -ENOENT: none lives; -EXDEV: there are several. */
-int credentials_of_profile(struct credentials *ret_credentials, const struct profile *profile);
 
 #endif

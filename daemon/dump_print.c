@@ -22,7 +22,8 @@ enum {
 
 /* Files read so far; NULL-path entries do not exist. */
 struct sources {
-	int32_t pid; /* 0: nothing may be read */
+	struct source_place place;
+	bool allowed; /* the owner's credentials are taken, place is open */
 	struct {
 		const char *path; /* the symbol's */
 		struct buf text;
@@ -50,11 +51,11 @@ static const struct buf *find_source(struct sources *s, const char *path)
 	for (size_t i = 0; i < s->count; i++)
 		if (strcmp(s->files[i].path, path) == 0)
 			return &s->files[i].text;
-	if (s->pid == 0 || s->count == SOURCES_MAX || s->bytes >= SOURCES_BYTES_MAX)
+	if (!s->allowed || s->count == SOURCES_MAX || s->bytes >= SOURCES_BYTES_MAX)
 		return NULL;
 	s->files[s->count].path = path;
 	/* A file that cannot be read stays empty, and is not tried again. */
-	(void)source_read(&s->files[s->count].text, s->pid, path);
+	(void)source_read(&s->files[s->count].text, &s->place, path);
 	s->bytes += s->files[s->count].text.bytes;
 	return &s->files[s->count++].text;
 }
@@ -81,13 +82,19 @@ static void sources_open(struct sources *s, pid_t pid, struct credentials *saved
 {
 	struct credentials owner;
 
-	s->pid = credentials_of(&owner, pid) == 0 && credentials_assume(&owner, saved) == 0 ? pid : 0;
+	if (source_place_open(&s->place, (int32_t)pid))
+		return;
+	s->allowed = credentials_of(&owner, pid) == 0 && credentials_assume(&owner, saved) == 0;
+	if (!s->allowed)
+		source_place_close(&s->place);
 }
 
 static void sources_release(struct sources *s, const struct credentials *saved)
 {
-	if (s->pid)
+	if (s->allowed) {
 		credentials_restore(saved);
+		source_place_close(&s->place);
+	}
 	for (size_t i = 0; i < s->count; i++)
 		buf_release(&s->files[i].text);
 }

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "daemon/credentials.h"
 #include "daemon/error.h"
 #include "daemon/terminal.h"
 #include "exporters/writer.h"
@@ -147,7 +146,7 @@ int outputs_plan(struct outputs *ret_outputs, const struct options *options, pid
 	err = check_pairs(ret_outputs, fault);
 	if (err)
 		goto fail;
-	ret_outputs->options = (struct export_options){.collapsed_style = options->collapsed_style, .sources = true};
+	ret_outputs->options = (struct export_options){.collapsed_style = options->collapsed_style};
 	ret_outputs->options.color = terminal_color(STDOUT_FILENO) && outputs_use_stdout(ret_outputs);
 	return 0;
 fail:
@@ -242,23 +241,6 @@ static int announce(const struct outputs *outputs, const char *path)
 	return err;
 }
 
-/* Source lines are read with the rights of the one who owns the processes; where they have several owners, or
- * those rights cannot be had, they are left out. */
-static int export_profile(struct outputs *outputs, const struct format *format, const struct profile *profile)
-{
-	struct export_options options = outputs->options;
-	struct credentials owner, saved;
-	int err;
-
-	if (options.sources)
-		options.sources =
-			credentials_of_profile(&owner, profile) == 0 && credentials_assume(&owner, &saved) == 0;
-	err = format->write(profile, &options, outputs->writer);
-	if (options.sources)
-		credentials_restore(&saved);
-	return err;
-}
-
 static int write_to(struct outputs *outputs, const struct output *o, const char *path, const struct profile *profile)
 {
 	struct writer *w = outputs->writer;
@@ -272,7 +254,7 @@ static int write_to(struct outputs *outputs, const struct output *o, const char 
 	if (!err) {
 		note_tmp_path(outputs);
 		/* The exporter's error sticks in the writer, except one of its own, such as no memory. */
-		err = export_profile(outputs, o->format, profile);
+		err = o->format->write(profile, &outputs->options, w);
 		if (err && !w->err) {
 			fault_set(&fault, err, "", "%s", strerror(-err));
 			writer_abort(w);

@@ -70,6 +70,10 @@ static int make_pipeline(struct session *s)
 		err = sampler_new(&s->sampler, &sampling, s->ring);
 	if (!err)
 		err = aggregator_new(&s->aggregator, &aggregation);
+	if (!err)
+		err = places_new(&s->places);
+	if (!err)
+		s->outputs.options.sources = places_access(s->places);
 	return err;
 }
 
@@ -93,7 +97,7 @@ int session_open(struct session *ret_session, const struct options *options, str
 		session_release(s);
 		return err;
 	}
-	targets_init(&s->targets, s->sampler, options->subprocesses, options->verbose);
+	targets_init(&s->targets, s->sampler, s->places, options->subprocesses, options->verbose);
 	return 0;
 }
 
@@ -105,6 +109,7 @@ void session_release(struct session *session)
 	sampler_free(session->sampler);
 	ring_free(session->ring);
 	outputs_release(&session->outputs);
+	places_free(session->places);
 	if (session->signal_fd >= 0)
 		close(session->signal_fd);
 	if (session->timer_fd >= 0)

@@ -12,6 +12,7 @@
 #include "aggregator/aggregator.h"
 #include "daemon/options.h"
 #include "daemon/output.h"
+#include "daemon/places.h"
 #include "daemon/publish.h"
 #include "daemon/targets.h"
 #include "sampler/ring.h"
@@ -25,6 +26,7 @@ struct session {
 	struct aggregator *aggregator;
 	struct publisher *publisher; /* NULL until the first target is sampled */
 	struct targets targets;
+	struct places *places;
 	int signal_fd;
 	int timer_fd;        /* fires when -d is over */
 	uint64_t start_ns;   /* of sampling; 0: not yet */

@@ -17,11 +17,15 @@ enum {
 	PAUSE_CHILD_MAX_MS = 500,
 	PATIENCE_MS = 2000,
 	SCAN_MS = 50,
+	LOOK_MS = 1000, /* at places: rights given up are given up here within this time */
+	LOOKS_MAX = 64, /* at one time, some 40 µs each */
 };
 
-void targets_init(struct targets *targets, struct sampler *sampler, bool follow_children, bool verbose)
+void targets_init(struct targets *targets, struct sampler *sampler, struct places *places, bool follow_children,
+                  bool verbose)
 {
-	*targets = (struct targets){.sampler = sampler, .follow_children = follow_children, .verbose = verbose};
+	*targets = (struct targets){
+		.sampler = sampler, .places = places, .follow_children = follow_children, .verbose = verbose};
 }
 
 void targets_release(struct targets *targets)
@@ -155,6 +159,7 @@ static void try_member(struct targets *t, struct member *m)
 		t->sampled++;
 		t->attached++;
 		sampler_add(t->sampler, target);
+		places_note(t->places, m->pid, m->start_time);
 		return;
 	}
 	if (err == -ESRCH) {
@@ -184,6 +189,17 @@ static void drop_gone(struct targets *t)
 	t->count = kept;
 }
 
+/* Some of the members, the others at the next times. */
+static void look_at_places(struct targets *t)
+{
+	for (size_t i = 0; i < LOOKS_MAX && i < t->count; i++) {
+		const struct member *m = &t->members[t->next_place++ % t->count];
+
+		if (m->sampled)
+			places_note(t->places, m->pid, m->start_time);
+	}
+}
+
 uint64_t targets_step(struct targets *targets)
 {
 	uint64_t now_ns = clock_now_ns(), due_ns = UINT64_MAX;
@@ -199,6 +215,12 @@ uint64_t targets_step(struct targets *targets)
 			try_member(targets, m);
 	}
 	drop_gone(targets);
+	if (targets->sampled > 0 && now_ns >= targets->next_look_ns) {
+		look_at_places(targets);
+		targets->next_look_ns = now_ns + LOOK_MS * NS_PER_MS;
+	}
+	if (targets->sampled > 0)
+		due_ns = targets->next_look_ns;
 	for (size_t i = 0; i < targets->count; i++)
 		if (!targets->members[i].sampled && targets->members[i].next_try_ns < due_ns)
 			due_ns = targets->members[i].next_try_ns;
@@ -217,6 +239,9 @@ void targets_collect(struct targets *targets)
 
 		if (m && m->sampled) {
 			targets->sampled--;
+			/* While it waits to be reaped it tells whose it was at its end. */
+			if (!target_is_execed(target))
+				places_note(targets->places, m->pid, m->start_time);
 			/* Same process, new program: it may be a Python too. */
 			if (check_alive(m->pid, &m->start_time, NULL) == 0)
 				wait_anew(m);

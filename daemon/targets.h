@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "daemon/error.h"
+#include "daemon/places.h"
 #include "sampler/sampler.h"
 
 enum member_origin {
@@ -32,17 +33,21 @@ struct member {
 
 struct targets {
 	struct sampler *sampler; /* not owned */
+	struct places *places;   /* not owned; where the sources of what is sampled are */
 	bool follow_children, verbose;
 	struct member *members; /* owned */
 	size_t count, room;
 	size_t sampled;        /* members that the sampler has */
 	uint64_t attached;     /* how often one was handed to the sampler */
 	uint64_t next_scan_ns; /* for children */
+	uint64_t next_look_ns; /* at the places of sources */
+	size_t next_place;     /* index of the member to begin with */
 	bool full_reported;
 	enum exit_status worst; /* of the failures to attach that count */
 };
 
-void targets_init(struct targets *targets, struct sampler *sampler, bool follow_children, bool verbose);
+void targets_init(struct targets *targets, struct sampler *sampler, struct places *places, bool follow_children,
+                  bool verbose);
 void targets_release(struct targets *targets);
 
 /* Adds a process, once, however often it is named. 0, or -ESRCH or another -errno after it was reported. */

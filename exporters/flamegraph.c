@@ -182,7 +182,7 @@ static void write_data(struct flamegraph *f, const struct export_options *option
 	if (!f->err)
 		write_tables(f, to);
 	if (!f->err && options->sources)
-		f->err = flamegraph_sources(f, to);
+		f->err = flamegraph_sources(f, options->sources, to);
 	writer_puts(to, "}");
 }
 

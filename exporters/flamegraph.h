@@ -7,6 +7,7 @@
 
 #include "aggregator/profile.h"
 #include "exporters/intern.h"
+#include "exporters/source.h"
 #include "exporters/writer.h"
 
 struct flamegraph {
@@ -20,6 +21,6 @@ struct flamegraph {
 /* Writes the member "sources": [process, file's text number, first line's number, [lines]] for each run of lines within two of a
  * frame's line, and "sourcesLeftOut", the count of files that were not read, or of which lines were left out, because of a bound.
  * 0 or -ENOMEM; files that cannot be read are passed over. */
-int flamegraph_sources(struct flamegraph *f, struct writer *to);
+int flamegraph_sources(struct flamegraph *f, const struct source_access *access, struct writer *to);
 
 #endif

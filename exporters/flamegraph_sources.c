@@ -20,6 +20,15 @@ struct wanted {
 	uint32_t process, file, line;
 };
 
+/* How far the reading of one flame graph's sources has come. */
+struct reading {
+	const struct source_access *access;
+	struct buf text;    /* of the file at hand */
+	uint64_t bytes_max; /* of the writer */
+	uint32_t files, left_out;
+	bool any;
+};
+
 static int compare(const void *left, const void *right)
 {
 	const struct wanted *a = left, *b = right;
@@ -101,36 +110,46 @@ static bool write_file(const struct wanted *wanted, size_t count, const struct b
 	return to->bytes < bytes_max;
 }
 
-int flamegraph_sources(struct flamegraph *f, struct writer *to)
+/* The files of one process, wanted[0 … count), within what is left of the bounds. */
+static void write_process(struct flamegraph *f, struct reading *r, const struct wanted *wanted, size_t count, struct writer *to)
 {
-	uint64_t bytes_max = to->bytes + ALL_BYTES_MAX;
-	uint32_t files = 0, left_out = 0;
-	struct buf source = {0};
-	size_t count, i = 0;
+	const struct process *process = &f->profile->processes[wanted->process];
+	const struct source_place *place = r->access->enter(r->access->context, process->pid, process->start_time);
+
+	for (size_t i = 0, lines; place && i < count && !to->err; i += lines) {
+		const struct wanted *first = &wanted[i];
+
+		for (lines = 1; i + lines < count && wanted[i + lines].file == first->file;)
+			lines++;
+		if (r->files >= FILES_MAX || to->bytes >= r->bytes_max) {
+			r->left_out++;
+			continue;
+		}
+		r->files++;
+		if (source_read(&r->text, place, text_set_get(&f->texts, first->file, NULL)))
+			continue;
+		r->left_out += !write_file(first, lines, &r->text, r->bytes_max, &r->any, to);
+	}
+	if (place)
+		r->access->leave(r->access->context);
+}
+
+int flamegraph_sources(struct flamegraph *f, const struct source_access *access, struct writer *to)
+{
+	struct reading r = {.access = access, .bytes_max = to->bytes + ALL_BYTES_MAX};
+	size_t count;
 	struct wanted *wanted = collect(f, &count);
-	bool any = false;
 
 	if (!wanted)
 		return -ENOMEM;
 	writer_puts(to, ",\n\"sources\":[");
-	while (i < count && !to->err) {
-		const struct wanted *first = &wanted[i];
-		size_t lines = 1;
-
-		while (i + lines < count && wanted[i + lines].process == first->process && wanted[i + lines].file == first->file)
-			lines++;
-		i += lines;
-		if (files >= FILES_MAX || to->bytes >= bytes_max) {
-			left_out++;
-			continue;
-		}
-		files++;
-		if (source_read(&source, f->profile->processes[first->process].pid, text_set_get(&f->texts, first->file, NULL)))
-			continue;
-		left_out += !write_file(first, lines, &source, bytes_max, &any, to);
+	for (size_t i = 0, same; i < count; i += same) {
+		for (same = 1; i + same < count && wanted[i + same].process == wanted[i].process;)
+			same++;
+		write_process(f, &r, &wanted[i], same, to);
 	}
-	writer_printf(to, "],\"sourcesLeftOut\":%" PRIu32, left_out);
-	buf_release(&source);
+	writer_printf(to, "],\"sourcesLeftOut\":%" PRIu32, r.left_out);
+	buf_release(&r.text);
 	free(wanted);
 	return 0;
 }

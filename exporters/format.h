@@ -8,15 +8,16 @@
 
 #include "aggregator/profile.h"
 #include "base/fault.h"
+#include "exporters/source.h"
 #include "exporters/writer.h"
 
 enum collapsed_style { COLLAPSED_SAMPLED, COLLAPSED_TACHYON };
 
 struct export_options {
 	enum collapsed_style collapsed_style;
-	bool sources;    /* source lines may be read and embedded (with each target owner's file-system credentials) */
-	bool color;      /* text: to a terminal */
-	const char *title; /* NULL: made from the profile */
+	const struct source_access *sources; /* source lines may be read through it and embedded; NULL: none are */
+	bool color;                          /* text: to a terminal */
+	const char *title;                   /* NULL: made from the profile */
 };
 
 struct format {

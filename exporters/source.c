@@ -11,27 +11,50 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+static int open_directory(int32_t pid, const char *name)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%" PRId32 "/%s", pid, name);
+	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	return fd;
+}
+
+int source_place_open(struct source_place *ret_place, int32_t pid)
+{
+	struct source_place place = {.root_fd = open_directory(pid, "root")};
+
+	if (place.root_fd < 0)
+		return place.root_fd;
+	place.cwd_fd = open_directory(pid, "cwd");
+	if (place.cwd_fd < 0) {
+		close(place.root_fd);
+		return place.cwd_fd;
+	}
+	*ret_place = place;
+	return 0;
+}
+
+void source_place_close(const struct source_place *place)
+{
+	close(place->root_fd);
+	close(place->cwd_fd);
+}
+
 /* As the target would open it: every link on the way, absolute ones too, is followed inside its own root (openat2(2)). A
  * relative path starts at its working directory and cannot leave that. */
-static int open_as_target(int32_t pid, const char *path)
+static int open_as_target(const struct source_place *place, const char *path)
 {
 	struct open_how how = {
 		.flags = O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC,
 		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
 	};
-	char base[64];
-	int root_fd;
-	long fd;
+	long fd = syscall(SYS_openat2, path[0] == '/' ? place->root_fd : place->cwd_fd, path, &how, sizeof(how));
 
-	snprintf(base, sizeof(base), "/proc/%" PRId32 "/%s", pid, path[0] == '/' ? "root" : "cwd");
-	root_fd = open(base, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (root_fd < 0)
-		return -errno;
-	fd = syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
-	if (fd < 0)
-		fd = -errno;
-	close(root_fd);
-	return (int)fd;
+	return fd < 0 ? -errno : (int)fd;
 }
 
 static int read_all(struct buf *to, int fd, size_t max_bytes)
@@ -53,15 +76,15 @@ static int read_all(struct buf *to, int fd, size_t max_bytes)
 	return -EFBIG;
 }
 
-int source_read(struct buf *to, int32_t pid, const char *path)
+int source_read(struct buf *to, const struct source_place *place, const char *path)
 {
 	struct stat st;
 	int fd, err;
 
 	to->bytes = 0;
-	if (path[0] == '\0' || path[0] == '<' || pid <= 0) /* "<string>", "<frozen importlib._bootstrap>" */
+	if (path[0] == '\0' || path[0] == '<') /* "<string>", "<frozen importlib._bootstrap>" */
 		return -ENOENT;
-	fd = open_as_target(pid, path);
+	fd = open_as_target(place, path);
 	if (fd < 0)
 		return fd;
 	if (fstat(fd, &st) != 0)

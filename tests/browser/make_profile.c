@@ -118,7 +118,7 @@ static void make_deep(struct profile *p)
 int main(int argc, char **argv)
 {
 	static struct writer to;
-	struct export_options options = {.sources = true};
+	struct export_options options = {.sources = &built_sources};
 	struct profile *profile = built_new();
 	struct fault fault;
 

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static void *grown(void *array, size_t count, size_t bytes)
 {
@@ -120,3 +121,21 @@ void built_sample(struct profile *profile, uint32_t thread, uint32_t node, uint6
 	facts->samples += count;
 	facts->runs++;
 }
+
+static struct source_place own_place;
+
+static const struct source_place *enter_own(void *context, int32_t pid, uint64_t start_time)
+{
+	(void)context;
+	(void)pid;
+	(void)start_time;
+	return source_place_open(&own_place, (int32_t)getpid()) == 0 ? &own_place : NULL;
+}
+
+static void leave_own(void *context)
+{
+	(void)context;
+	source_place_close(&own_place);
+}
+
+const struct source_access built_sources = {.enter = enter_own, .leave = leave_own};

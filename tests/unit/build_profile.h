@@ -4,6 +4,7 @@
 #define SAMPLED_TESTS_UNIT_BUILD_PROFILE_H
 
 #include "aggregator/profile.h"
+#include "exporters/source.h"
 
 /* An empty profile: no process, no thread. Freed with built_free(). */
 struct profile *built_new(void);
@@ -18,5 +19,8 @@ uint32_t built_symbol(struct profile *profile, const char *name, const char *fil
 uint32_t built_child(struct profile *profile, uint32_t thread, uint32_t parent, uint32_t symbol, uint32_t line);
 /* Adds `count` samples of a millisecond each with these STATUS_* bits to a node, and to its process' facts. */
 void built_sample(struct profile *profile, uint32_t thread, uint32_t node, uint64_t count, unsigned status);
+
+/* Says of every process that it has the test's own root and current directory. */
+extern const struct source_access built_sources;
 
 #endif

@@ -251,7 +251,7 @@ Test(flamegraph, source_lines_around_each_line_and_only_when_allowed)
 	built_sample(p, t, built_child(p, t, 0, f, 13), 1, 0);
 	built_sample(p, t, built_child(p, t, 0, f, 50), 1, 0);
 	built_sample(p, t, built_child(p, t, 0, f, 4000000000), 1, 0);
-	page = written(p, "flamegraph", &(struct export_options){.sources = true});
+	page = written(p, "flamegraph", &(struct export_options){.sources = &built_sources});
 	data = data_of(page);
 	cr_assert(strstr(data, ",8,[\"line \\u003c8\\u003e\",\"line \\u003c9\\u003e\""), "%s", strstr(data, "sources"));
 	cr_assert(strstr(data, "\"line \\u003c15\\u003e\"]]"), "10 and 13 are one run, to 15");
@@ -268,31 +268,34 @@ Test(flamegraph, source_lines_around_each_line_and_only_when_allowed)
 
 Test(flamegraph, only_plain_files_are_read, .timeout = 20)
 {
+	struct source_place place;
 	struct buf source = {0};
 	size_t bytes;
 	int fd;
 
 	cr_assert(mkdtemp(dir));
+	cr_assert_eq(source_place_open(&place, (int32_t)getpid()), 0);
 	make_file("a.py", 3);
 	cr_assert_eq(symlink(in_dir("a.py"), in_dir("link.py")), 0);
 	cr_assert_eq(mkfifo(in_dir("fifo.py"), 0600), 0);
 	fd = open(in_dir("huge.py"), O_CREAT | O_WRONLY, 0600);
 	cr_assert_eq(ftruncate(fd, (off_t)SOURCE_BYTES_MAX + 1), 0);
 	close(fd);
-	cr_assert_eq(source_read(&source, (int32_t)getpid(), in_dir("a.py")), 0);
+	cr_assert_eq(source_read(&source, &place, in_dir("a.py")), 0);
 	cr_assert_eq(memcmp(source_line(&source, 2, &bytes), "line <2>", 8), 0);
 	cr_assert_eq(bytes, 8);
 	cr_assert_null(source_line(&source, 0, &bytes));
 	cr_assert_null(source_line(&source, 4, &bytes));
-	cr_assert_eq(source_read(&source, (int32_t)getpid(), in_dir("link.py")), -ELOOP);
-	cr_assert_eq(source_read(&source, (int32_t)getpid(), in_dir("fifo.py")), -EINVAL);
-	cr_assert_eq(source_read(&source, (int32_t)getpid(), in_dir("huge.py")), -EFBIG);
-	cr_assert_eq(source_read(&source, (int32_t)getpid(), "/dev/zero"), -EINVAL);
-	cr_assert_eq(source_read(&source, (int32_t)getpid(), dir), -EINVAL);
-	cr_assert_eq(source_read(&source, (int32_t)getpid(), "<string>"), -ENOENT);
-	cr_assert_eq(source_read(&source, (int32_t)getpid(), ""), -ENOENT);
+	cr_assert_eq(source_read(&source, &place, in_dir("link.py")), -ELOOP);
+	cr_assert_eq(source_read(&source, &place, in_dir("fifo.py")), -EINVAL);
+	cr_assert_eq(source_read(&source, &place, in_dir("huge.py")), -EFBIG);
+	cr_assert_eq(source_read(&source, &place, "/dev/zero"), -EINVAL);
+	cr_assert_eq(source_read(&source, &place, dir), -EINVAL);
+	cr_assert_eq(source_read(&source, &place, "<string>"), -ENOENT);
+	cr_assert_eq(source_read(&source, &place, ""), -ENOENT);
 	cr_assert_null(source_line(&source, 1, &bytes), "what could not be read leaves nothing");
 	buf_release(&source);
+	source_place_close(&place);
 	unlink(in_dir("a.py"));
 	unlink(in_dir("link.py"));
 	unlink(in_dir("fifo.py"));
