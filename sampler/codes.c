@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A table by address, and the decoding of what it holds. One thing still, above 400 lines: every static function below
+ * serves codes_load() or codes_recheck(). */
 #include "sampler/codes.h"
 
 #include <errno.h>
@@ -7,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "sampler/frames.h"
 #include "sampler/pyobj.h"
 #include "sampler/record.h"
 
@@ -17,7 +20,6 @@
 #define SCANNED_MAX (1u << 20) /* bytes of bytecode */
 /* Decoding in one tick takes at most this long; the rest waits for the next tick. */
 #define DECODE_NS (200 * NS_PER_US)
-#define HEAD_MAX 512
 /* An address is not trusted for longer than this without comparing; nor at all while the code object is this young, or
  * another one proved stale so lately. */
 #define RECHECK_NS (100 * NS_PER_MS)
@@ -173,11 +175,6 @@ void codes_drop_retired(struct codes *c)
 		symtab_unref(c->symbols, c->retired[--c->retired_count]);
 }
 
-uint32_t codes_count(const struct codes *c)
-{
-	return c->count;
-}
-
 bool codes_need_recheck(const struct codes *c, const struct code *code, uint64_t generation, uint64_t now_ns)
 {
 	if (generation)
@@ -193,7 +190,7 @@ void codes_new_tick(struct codes *c)
 }
 
 /* Makes room when the cache is at its bound: the entry longest unused of a few looked at. */
-static void evict_one(struct codes *c, raddr_t near)
+static bool evict_one(struct codes *c, raddr_t near)
 {
 	uint32_t mask = c->room - 1;
 	uint32_t start = (uint32_t)hash_u64(near ^ c->stale ^ c->decode_ns) & mask;
@@ -208,38 +205,21 @@ static void evict_one(struct codes *c, raddr_t near)
 		if (!oldest || code->used_ns < oldest->used_ns)
 			oldest = code;
 	}
-	if (oldest)
-		retire(c, oldest);
-}
-
-static uint64_t get_u64(const uint8_t *head, int32_t offset)
-{
-	uint64_t value;
-
-	memcpy(&value, head + offset, sizeof(value));
-	return value;
-}
-
-static int32_t get_i32(const uint8_t *head, int32_t offset)
-{
-	int32_t value;
-
-	memcpy(&value, head + offset, sizeof(value));
-	return value;
+	return oldest && retire(c, oldest);
 }
 
 /* A code object is known by what it points to; from 3.12 on by a version that no other one ever has, too. */
 static uint64_t identity_of(const struct pyabi *abi, const uint8_t *head)
 {
-	uint64_t id = hash_combine(get_u64(head, abi->type.type), get_u64(head, abi->code.name));
+	uint64_t id = hash_combine(frame_u64(head, abi->type.type), frame_u64(head, abi->code.name));
 
-	id = hash_combine(id, get_u64(head, abi->code.filename));
-	id = hash_combine(id, get_u64(head, abi->code.linetable));
-	id = hash_combine(id, (uint32_t)get_i32(head, abi->code.firstlineno));
+	id = hash_combine(id, frame_u64(head, abi->code.filename));
+	id = hash_combine(id, frame_u64(head, abi->code.linetable));
+	id = hash_combine(id, (uint32_t)frame_i32(head, abi->code.firstlineno));
 	if (abi->code.version != ABSENT)
-		id = hash_combine(id, (uint32_t)get_i32(head, abi->code.version));
+		id = hash_combine(id, (uint32_t)frame_i32(head, abi->code.version));
 	if (abi->code.bytecode_is_pointer)
-		id = hash_combine(id, get_u64(head, abi->code.bytecode));
+		id = hash_combine(id, frame_u64(head, abi->code.bytecode));
 	return id;
 }
 
@@ -262,7 +242,7 @@ static int read_extent(const struct codes *c, const struct remote *r, const uint
 	int64_t slots = 0, bytes;
 
 	if (abi->code.bytecode_is_pointer) {
-		raddr_t object = get_u64(head, abi->code.bytecode);
+		raddr_t object = frame_u64(head, abi->code.bytecode);
 		uint64_t size;
 
 		if (remote_read_u64(r, object + (uint64_t)abi->bytes.size, &size) != 0)
@@ -270,7 +250,7 @@ static int read_extent(const struct codes *c, const struct remote *r, const uint
 		code->bytecode = object + (uint64_t)abi->bytes.data;
 		bytes = size > BYTECODE_MAX ? -1 : (int64_t)size;
 	} else {
-		uint64_t units = get_u64(head, 16); /* ob_size */
+		uint64_t units = frame_u64(head, 16); /* ob_size */
 
 		code->bytecode = code->addr + (uint64_t)abi->code.bytecode;
 		bytes = units > BYTECODE_MAX / 2 ? -1 : (int64_t)units * 2;
@@ -281,22 +261,22 @@ static int read_extent(const struct codes *c, const struct remote *r, const uint
 	if (abi->frames == FRAMES_HEAP)
 		return 0;
 	if (abi->code.nlocalsplus != ABSENT) {
-		int32_t locals = get_i32(head, abi->code.nlocalsplus);
+		int32_t locals = frame_i32(head, abi->code.nlocalsplus);
 
 		if (locals < 0 || locals > FRAME_SLOTS_MAX)
 			return -EPROTO;
 		code->locals = (uint32_t)locals;
 	}
 	if (abi->code.framesize != ABSENT)
-		slots = get_i32(head, abi->code.framesize);
+		slots = frame_i32(head, abi->code.framesize);
 	else
-		slots = abi->frame.bytes / 8 + (int64_t)get_i32(head, abi->code.nlocalsplus) +
-		        get_i32(head, abi->code.stacksize);
+		slots = abi->frame.bytes / 8 + (int64_t)frame_i32(head, abi->code.nlocalsplus) +
+		        frame_i32(head, abi->code.stacksize);
 	if (slots < abi->frame.bytes / 8 || slots > FRAME_SLOTS_MAX)
 		return -EPROTO;
 	code->frame_bytes = (uint32_t)slots * 8;
 	if (abi->code.firsttraceable != ABSENT) {
-		int32_t units = get_i32(head, abi->code.firsttraceable);
+		int32_t units = frame_i32(head, abi->code.firsttraceable);
 
 		code->traceable_bytes = units > 0 && units < bytes ? (uint32_t)units * 2 : 0;
 	}
@@ -347,10 +327,10 @@ static int read_symbol(struct codes *c, const struct remote *r, const uint8_t *h
 	int name_bytes = -ENOENT, file_bytes;
 
 	if (abi->code.qualname != ABSENT)
-		name_bytes = pyobj_str(r, abi, get_u64(head, abi->code.qualname), name, sizeof(c->name), &name_cut);
+		name_bytes = pyobj_str(r, abi, frame_u64(head, abi->code.qualname), name, sizeof(c->name), &name_cut);
 	if (name_bytes <= 0)
-		name_bytes = pyobj_str(r, abi, get_u64(head, abi->code.name), name, sizeof(c->name), &name_cut);
-	file_bytes = pyobj_str(r, abi, get_u64(head, abi->code.filename), file, sizeof(c->file), &file_cut);
+		name_bytes = pyobj_str(r, abi, frame_u64(head, abi->code.name), name, sizeof(c->name), &name_cut);
+	file_bytes = pyobj_str(r, abi, frame_u64(head, abi->code.filename), file, sizeof(c->file), &file_cut);
 	if (name_bytes < 0) {
 		text.flags |= SYMBOL_UNREADABLE;
 		text.name = "<unreadable>";
@@ -384,24 +364,24 @@ static void read_leaving(const struct codes *c, const struct remote *r, struct c
 static int decode(struct codes *c, const struct remote *r, raddr_t addr, struct code *code)
 {
 	const struct pyabi *abi = c->abi;
-	uint8_t head[HEAD_MAX];
+	uint8_t head[PYABI_CODE_MAX];
 	int32_t first_line;
 	int err;
 
 	err = remote_read(r, addr, head, (size_t)abi->code.bytes);
 	if (err)
 		return err;
-	if (!is_code_type(c, r, addr, get_u64(head, abi->type.type)))
+	if (!is_code_type(c, r, addr, frame_u64(head, abi->type.type)))
 		return -EPROTO;
 	code->addr = addr;
 	code->identity = identity_of(abi, head);
-	first_line = get_i32(head, abi->code.firstlineno);
+	first_line = frame_i32(head, abi->code.firstlineno);
 	code->first_line = first_line > 0 ? (uint32_t)first_line : 0;
 	err = read_extent(c, r, head, code);
 	if (err)
 		return err;
 	read_leaving(c, r, code);
-	read_lines(c, r, get_u64(head, abi->code.linetable), code);
+	read_lines(c, r, frame_u64(head, abi->code.linetable), code);
 	return read_symbol(c, r, head, code);
 }
 
@@ -417,7 +397,8 @@ int codes_load(struct codes *c, const struct remote *r, raddr_t addr, uint64_t n
 	if (no_code->addr == addr && now_ns - no_code->seen_ns < NO_CODE_NS)
 		return -EPROTO;
 	while (c->count >= CODES_MAX)
-		evict_one(c, addr);
+		if (!evict_one(c, addr))
+			return -ENOMEM;
 	if (!grow(c))
 		return -ENOMEM;
 	code = calloc(1, sizeof(*code));
@@ -445,7 +426,7 @@ int codes_load(struct codes *c, const struct remote *r, raddr_t addr, uint64_t n
 
 int codes_recheck(struct codes *c, const struct remote *r, struct code *code, uint64_t generation, uint64_t now_ns)
 {
-	uint8_t head[HEAD_MAX];
+	uint8_t head[PYABI_CODE_MAX];
 
 	if (remote_read(r, code->addr, head, (size_t)c->abi->code.bytes) == 0 &&
 	    identity_of(c->abi, head) == code->identity) {

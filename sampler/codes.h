@@ -50,7 +50,6 @@ int codes_recheck(struct codes *codes, const struct remote *r, struct code *code
 /* Symbols of entries that went: true when there are any. Before dropping them the caller closes runs that name them. */
 bool codes_any_retired(const struct codes *codes);
 void codes_drop_retired(struct codes *codes);
-uint32_t codes_count(const struct codes *codes);
 /* Whether an entry must be compared with the target's memory before it is believed. `generation` is the interpreter's count
  * of freed code objects, read after the sample: unchanged, all that was true is true still. 0: the version has none; then
  * what was seen a short while ago, or lies in a process that lately freed code, is compared every time. */

@@ -121,8 +121,3 @@ bool edges_sight(struct edges *e, uint64_t key, uint64_t now_ns)
 	add(e, key);
 	return true;
 }
-
-uint64_t edges_count(const struct edges *e)
-{
-	return e->count;
-}

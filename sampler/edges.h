@@ -21,7 +21,6 @@ void edges_free(struct edges *edges);
 bool edges_has(const struct edges *edges, uint64_t key);
 /* Seen alike once more. True: with this sighting it has become known. */
 bool edges_sight(struct edges *edges, uint64_t key, uint64_t now_ns);
-uint64_t edges_count(const struct edges *edges);
 
 /* One step of the key: `site` stands for the call sites so far. Identities are hashes of code objects, not addresses
  * alone, so that a reused address is another edge. */

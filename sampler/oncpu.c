@@ -21,7 +21,7 @@ static int open_of(pid_t pid, pid_t tid, const char *name)
 
 void oncpu_open(struct oncpu *o, pid_t pid, pid_t tid)
 {
-	*o = (struct oncpu){.syscall_fd = -1, .stat_fd = -1};
+	*o = (struct oncpu){.pid = pid, .tid = tid, .syscall_fd = -1, .stat_fd = -1};
 	if (tid <= 0)
 		return;
 	o->syscall_fd = open_of(pid, tid, "syscall");
@@ -96,5 +96,10 @@ int oncpu_ask(struct oncpu *o, uint64_t now_ns)
 		return 0;
 	}
 	o->state = ONCPU_UNKNOWN;
-	return bytes < 0 && errno != ESRCH ? 0 : -ESRCH;
+	if (bytes == 0 || errno == ESRCH)
+		return -ESRCH;
+	close(o->syscall_fd); /* it could be opened, but not read: as much as stat tells, then */
+	o->syscall_fd = -1;
+	o->stat_fd = open_of(o->pid, o->tid, "stat");
+	return o->stat_fd >= 0 ? ask_stat(o) : 0;
 }

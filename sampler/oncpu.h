@@ -16,6 +16,7 @@ enum oncpu_state {
 };
 
 struct oncpu {
+	pid_t pid, tid;
 	int syscall_fd; /* -1: not to be had */
 	int stat_fd;    /* -1: not needed or not to be had */
 	enum oncpu_state state;

@@ -28,7 +28,7 @@ static bool want_links(struct walker *w, struct thread *t, raddr_t frame, raddr_
 
 	for (int i = 0; i < LINKS_MAX && frame != 0 && frame != leaf && (frame & 7) == 0; i++) {
 		const uint8_t *bytes = walk_copy(w, t, frame);
-		uint8_t fetched[256];
+		uint8_t fetched[PYABI_FRAME_MAX];
 
 		if (!bytes) {
 			if ((!in_chunks(t, frame) && !thread_want(t, frame, w->tick)) ||
@@ -79,13 +79,13 @@ int prove_walk(struct walker *w, struct thread *t)
 	if (has_no_frames(w, t, current))
 		return 0;
 	if (w->abi->frames == FRAMES_HEAP)
-		return walk_chain(w, t, current, true);
+		return walk_chain(w, t, current);
 	err = match_chunks(w, t);
 	if (err)
 		return err;
 	err = walk_up(w, t, current, &leaf);
 	if (err == -EPROTO)
-		return walk_chain(w, t, current, true);
+		return walk_chain(w, t, current);
 	if (err)
 		return err;
 	t->last_current = current;
@@ -97,7 +97,7 @@ int prove_walk(struct walker *w, struct thread *t)
 	/* They differ since the thread went on between the two copies. When it stands like this, the thread state is right. */
 	if (current == last_current && leaf == last_leaf) {
 		t->agreed = true;
-		return walk_chain(w, t, current, true);
+		return walk_chain(w, t, current);
 	}
 	/* A generator that C resumes is found from the thread state alone: look twice before it is left out. */
 	if (!in_chunks(t, current) && w->disagreed++ < DISAGREEMENTS)
@@ -130,7 +130,7 @@ static void swap_stacks(struct pystack *a, struct pystack *b)
 	*b = swap;
 }
 
-/* Two copies in one read, the second of them backwards: the closer to the leaf, the closer in time. Where their stacks are
+/* Two copies in one read, the second with its heap frames backwards: the closer to the leaf, the closer in time. Where their stacks are
  * alike, and the thread state agrees, their calls were seen once more. 0: they were; the stack is in t->seen. */
 static int learn_calls(struct target *target, struct walker *w, struct thread *t)
 {

@@ -168,20 +168,23 @@ static void account(struct target *target, struct thread *t, const struct run *r
 	t->sent_depth = 0;
 }
 
-/* t->frames has room for one frame more than its depth. */
-static uint32_t with_special_frames(const struct target *target, struct thread *t)
+/* frames has room for one more than its depth. */
+static uint32_t with_special_frames(const struct target *target, uint16_t status, struct frame *frames, uint32_t depth)
 {
-	if (!(t->run.status & STATUS_GC) || !target->options->gc || !target->gc_symbol)
-		return t->depth;
-	t->frames[t->depth] = frame_make(FRAME_SPECIAL, target->gc_symbol, 0);
-	return t->depth + 1;
+	if (!(status & STATUS_GC) || !target->options->gc)
+		return depth;
+	frames[depth] = frame_make(FRAME_SPECIAL, target->gc_symbol, 0);
+	return depth + 1;
 }
 
 void run_close(struct target *target, struct thread *t)
 {
+	uint32_t depth;
+
 	if (t->run.count == 0)
 		return;
-	account(target, t, &t->run, write_stack(target, t, &t->run, t->frames, with_special_frames(target, t)));
+	depth = with_special_frames(target, t->run.status, t->frames, t->depth);
+	account(target, t, &t->run, write_stack(target, t, &t->run, t->frames, depth));
 	t->run.count = 0;
 }
 
@@ -215,7 +218,7 @@ static struct frame decode(struct target *target, const struct pyframe *raw, uin
 	struct code *code = codes_find(target->codes, raw->code);
 
 	if (!code)
-		return frame_make(FRAME_SPECIAL, target->truncated_symbol, 0);
+		return frame_make(FRAME_SPECIAL, raw->code ? target->unreadable_symbol : target->truncated_symbol, 0);
 	code->used_ns = now_ns;
 	return frame_make(FRAME_PYTHON, code->symbol, code_line(code, raw->offset));
 }
@@ -278,7 +281,7 @@ void run_add_held(struct target *target, struct held *held)
 	                  .weight_ns = held->weight_ns};
 	struct thread *t = NULL;
 	struct frame *frames = NULL;
-	uint32_t room = 0;
+	uint32_t room = 0, depth;
 
 	for (uint32_t i = 0; i < target->thread_count && !t; i++)
 		if (target->threads[i]->id == held->thread)
@@ -296,6 +299,7 @@ void run_add_held(struct target *target, struct held *held)
 	for (uint32_t i = 0; i < held->stack.depth; i++)
 		frames[i] = decode(target, &held->stack.frames[i], held->t_ns);
 	run_close(target, t);
-	account(target, t, &run, write_stack(target, t, &run, frames, held->stack.depth));
+	depth = with_special_frames(target, held->status, frames, held->stack.depth);
+	account(target, t, &run, write_stack(target, t, &run, frames, depth));
 	free(frames);
 }

@@ -2,10 +2,9 @@
 /* One tick of one target: read all threads in one go, walk each copy, and accept a stack only when it proves itself
  * whole; otherwise read that thread again, a few times. Runs in the sampler thread. */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
+#include "sampler/procfs.h"
 #include "sampler/prove.h"
 #include "sampler/status.h"
 #include "sampler/target.h"
@@ -71,8 +70,10 @@ static int recheck_used(struct target *target, const struct thread *t, uint64_t 
 		if (!code)
 			return -EAGAIN;
 		if (codes_need_recheck(target->codes, code, generation, now_ns) &&
-		    codes_recheck(target->codes, &target->remote, code, generation, now_ns) != 0)
+		    codes_recheck(target->codes, &target->remote, code, generation, now_ns) != 0) {
+			runs_retire_codes(target); /* at once: what is loaded next may lie at the same address */
 			return -EAGAIN;
+		}
 	}
 	return 0;
 }
@@ -106,6 +107,7 @@ static void sample_thread(struct target *target, struct thread *t, struct walker
 
 	w->plan = &target->plan;
 	w->disagreed = 0;
+	w->exhausted = false;
 	for (int i = 0, grown = 0;; w->grew ? grown++ : i++) {
 		w->grew = false;
 		err = i + grown == 0 ? prove_walk(w, t) : prove_again(target, w, t);
@@ -113,11 +115,13 @@ static void sample_thread(struct target *target, struct thread *t, struct walker
 			return;
 		if (err == 0)
 			err = judge(target, t, w, weight_ns, &status);
-		if ((err != -EAGAIN && err != -EPROTO) || i == RETRIES || grown == GROWTHS)
+		if ((err != -EAGAIN && err != -EPROTO) || i == RETRIES || grown == GROWTHS || w->exhausted)
 			break;
 		target->facts.retries++;
 	}
 	target->facts.attempts++;
+	if (err == 0 && w->abi->frames == FRAMES_HEAP)
+		thread_order_heap(t, w->tick);
 	if (err == 0)
 		run_add(target, t, status, w->now_ns, weight_ns);
 	else if (err != -EINPROGRESS)
@@ -168,6 +172,14 @@ static void watch_interps(struct target *target)
 	}
 }
 
+/* A pid is used again; with its start time it is not. */
+static bool is_same_process(const struct target *target)
+{
+	struct proc_stat stat;
+
+	return proc_stat_read(&stat, target->proc.pid, 0) == 0 && stat.start_time == target->proc.start_time;
+}
+
 /* Reads the process, and its lists anew when the copy shows that they changed. */
 static int read_target(struct target *target, uint64_t now_ns)
 {
@@ -178,6 +190,8 @@ static int read_target(struct target *target, uint64_t now_ns)
 		return err;
 	target->t_watched_ns = now_ns;
 	if (target_list_changed(target) || now_ns - target->t_listed_ns >= RELIST_NS) {
+		if (!is_same_process(target))
+			return -ESRCH;
 		err = target_list(target, now_ns);
 		for (int i = 0; err == -EAGAIN && i < RETRIES; i++)
 			err = target_list(target, now_ns);

@@ -76,13 +76,25 @@ int sampler_new(struct sampler **ret_sampler, const struct sampler_options *opti
 	return 0;
 }
 
+static enum target_event event_of(int err)
+{
+	switch (err) {
+	case -ESRCH:
+		return TARGET_EXITED;
+	case -ESTALE:
+		return TARGET_EXECED;
+	default: /* it lives on, but cannot be read any more */
+		return TARGET_DETACHED;
+	}
+}
+
 static void end_target(struct sampler *s, struct target *target, int err)
 {
 	uint64_t one = 1;
 
 	target->execed = err == -ESTALE;
 	if (target->codes)
-		target_finish(target, clock_now_ns(), err == -ESTALE ? TARGET_EXECED : TARGET_EXITED);
+		target_finish(target, clock_now_ns(), event_of(err));
 	push(&s->ended, target);
 	if (write(s->event_fd, &one, sizeof(one)) < 0)
 		return; /* full: it is readable already */
@@ -172,7 +184,7 @@ static bool wait_until(struct sampler *s, uint64_t due_ns)
 
 		if (is_stopped(s))
 			return false;
-		if (s->options.interval_ns < SPIN_BELOW_NS)
+		if (s->targets && s->options.interval_ns && s->options.interval_ns < SPIN_BELOW_NS)
 			continue;
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &to, NULL);
 		if (to_ns < due_ns)

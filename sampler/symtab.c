@@ -267,11 +267,6 @@ bool symtab_publish(struct symtab *s, uint32_t id, struct ring *ring)
 	return true;
 }
 
-bool symtab_any_forgotten(const struct symtab *s)
-{
-	return s->forgotten_count > 0;
-}
-
 void symtab_flush_forgotten(struct symtab *s, struct ring *ring)
 {
 	while (s->forgotten_count > 0) {

@@ -30,7 +30,6 @@ void symtab_unref(struct symtab *symbols, uint32_t id);
 bool symtab_publish(struct symtab *symbols, uint32_t id, struct ring *ring);
 /* Tells the consumer of retired symbols. The caller has made sure that no later stack names one, by its shared part either. */
 void symtab_flush_forgotten(struct symtab *symbols, struct ring *ring);
-bool symtab_any_forgotten(const struct symtab *symbols);
 /* Symbols defined so far. */
 uint64_t symtab_defined(const struct symtab *symbols);
 

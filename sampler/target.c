@@ -72,7 +72,8 @@ int target_adopt(struct target *target, const struct sampler_options *options, s
 	target->facts.interval_ns = options->interval_ns;
 	target->gc_symbol = special_symbol(symbols, "<GC>");
 	target->truncated_symbol = special_symbol(symbols, "<truncated>");
-	if (!target->gc_symbol || !target->truncated_symbol || codes_new(&target->codes, &target->proc.abi, symbols) != 0 ||
+	target->unreadable_symbol = special_symbol(symbols, "<unreadable>");
+	if (!target->gc_symbol || !target->truncated_symbol || !target->unreadable_symbol || codes_new(&target->codes, &target->proc.abi, symbols) != 0 ||
 	    edges_new(&target->edges) != 0)
 		return -ENOMEM;
 	return 0;
@@ -82,13 +83,15 @@ void target_finish(struct target *target, uint64_t now_ns, enum target_event eve
 {
 	prove_give_up_held(target);
 	runs_close_all(target);
-	target_write_facts(target);
-	if (target->attached)
+	if (target->attached) {
+		target_write_facts(target);
 		target_announce(target, event, now_ns);
+	}
 	codes_free(target->codes);
 	target->codes = NULL;
 	symtab_unref(target->symbols, target->gc_symbol);
 	symtab_unref(target->symbols, target->truncated_symbol);
+	symtab_unref(target->symbols, target->unreadable_symbol);
 	symtab_flush_forgotten(target->symbols, target->ring);
 }
 

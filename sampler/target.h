@@ -55,12 +55,13 @@ struct target {
 	uint32_t interp_count;
 	struct thread **threads;
 	uint32_t thread_count, thread_room;
-	uint32_t gc_symbol, truncated_symbol; /* special frames */
+	uint32_t gc_symbol, truncated_symbol, unreadable_symbol; /* special frames */
 	uint64_t tick;
 	uint64_t t_listed_ns;  /* when the lists of interpreters and threads were last compared */
 	uint64_t t_watched_ns; /* when interpreters' words (thread list, collecting) were last read */
 	uint64_t t_recheck_ns;
 	uint64_t t_facts_ns;
+	uint32_t name_next; /* index of the thread whose name is looked at next */
 	uint64_t due_ns; /* next deadline */
 	uint32_t piece_gil;
 	raddr_t gil_holder; /* thread state, to 3.11 */
@@ -115,7 +116,5 @@ int target_adopt(struct target *target, const struct sampler_options *options, s
                  uint32_t id);
 /* Writes what is left, and that the target ended; gives all symbols back. */
 void target_finish(struct target *target, uint64_t now_ns, enum target_event event);
-
-uint32_t sampler_next_thread_id(void);
 
 #endif

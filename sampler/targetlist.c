@@ -12,14 +12,14 @@
 #include "sampler/target.h"
 
 #define INTERPS_MAX 256u
-#define THREADS_MAX 65536u
-#define NAMES_A_TICK 4 /* names are found by walking dictionaries: some 20 µs each */
+#define THREADS_MAX 16384u
+#define NAMES_A_TICK 2 /* names are found by walking dictionaries: some 50 to 80 µs each */
 /* Where glibc keeps a thread's tid behind pthread_self() (nptl/descr.h, struct pthread, 64-bit): checked against /proc. */
 #define PTHREAD_TID_OFF 720
-#define NAME_RETRY_NS (50 * NS_PER_MS)
+#define NAME_RETRY_NS (50 * NS_PER_MS) /* then twice as long each time */
 #define NAME_RENEW_NS (10 * NS_PER_S)
 
-uint32_t sampler_next_thread_id(void)
+static uint32_t next_thread_id(void)
 {
 	static atomic_uint next;
 
@@ -82,7 +82,7 @@ static struct thread *thread_new(struct target *target, raddr_t tstate, raddr_t 
 	t->thread_id = frame_u64(head, target->proc.abi.tstate.thread_id);
 	t->native_id = native_id(&target->proc.abi, head);
 	t->tid = find_tid(target, head);
-	t->id = sampler_next_thread_id();
+	t->id = next_thread_id();
 	oncpu_open(&t->oncpu, target->proc.pid, t->tid);
 	target->threads[target->thread_count++] = t;
 	return t;
@@ -143,7 +143,7 @@ static int list_threads(struct target *target, const struct interp *interp, uint
 	int err = remote_read_u64(&target->remote, interp->addr + (uint64_t)abi->interp.threads, &tstate);
 
 	while (!err && tstate != 0) {
-		uint8_t head[1024];
+		uint8_t head[PYABI_TSTATE_MAX];
 
 		if (*count == THREADS_MAX)
 			return -EPROTO;
@@ -283,23 +283,31 @@ bool target_list_changed(const struct target *target)
 	return k != target->thread_count;
 }
 
+static void name_thread(struct target *target, struct thread *t, uint64_t now_ns)
+{
+	char name[sizeof(t->name)];
+
+	t->name_checked_ns = now_ns;
+	t->name_wait_ns = t->name[0] ? NAME_RENEW_NS : t->name_wait_ns ? 2 * t->name_wait_ns : NAME_RETRY_NS;
+	if (t->name_wait_ns > NAME_RENEW_NS)
+		t->name_wait_ns = NAME_RENEW_NS;
+	if (pyobj_thread_name(&target->remote, &target->proc.abi, t->interp, t->thread_id, name, sizeof(name)) <= 0 ||
+	    strcmp(name, t->name) == 0)
+		return;
+	memcpy(t->name, name, sizeof(name));
+	t->announced = false; /* again, with its name, before its next stack */
+}
+
 void target_name_threads(struct target *target, uint64_t now_ns)
 {
 	int done = 0;
 
 	for (uint32_t i = 0; i < target->thread_count && done < NAMES_A_TICK; i++) {
-		struct thread *t = target->threads[i];
-		uint64_t wait_ns = t->name[0] ? NAME_RENEW_NS : NAME_RETRY_NS;
-		char name[sizeof(t->name)];
+		struct thread *t = target->threads[target->name_next++ % target->thread_count];
 
-		if (t->name_checked_ns != 0 && now_ns - t->name_checked_ns < wait_ns)
+		if (t->name_checked_ns != 0 && now_ns - t->name_checked_ns < t->name_wait_ns)
 			continue;
 		done++;
-		t->name_checked_ns = now_ns;
-		if (pyobj_thread_name(&target->remote, &target->proc.abi, t->interp, t->thread_id, name, sizeof(name)) <= 0 ||
-		    strcmp(name, t->name) == 0)
-			continue;
-		memcpy(t->name, name, sizeof(name));
-		t->announced = false; /* again, with its name, before its next stack */
+		name_thread(target, t, now_ns);
 	}
 }

@@ -76,7 +76,7 @@ bool thread_want(struct thread *t, raddr_t frame, uint64_t tick)
 static bool is_in_order(const struct thread *t)
 {
 	if (t->heap_count < t->seen.depth)
-		return true; /* cannot be: each frame was wanted */
+		return false;
 	for (uint32_t i = 0; i < t->seen.depth; i++)
 		if (t->heap[i].frame != t->seen.frames[i].frame)
 			return false;
@@ -93,6 +93,10 @@ void thread_order_heap(struct thread *t, uint64_t tick)
 	for (uint32_t i = 0; i < t->heap_count; i++)
 		if (t->heap[i].used_tick != tick)
 			t->heap[others++] = t->heap[i];
+	if (depth > t->heap_room)
+		return; /* cannot be: each frame of the chain was wanted */
+	if (others > t->heap_room - depth)
+		others = t->heap_room - depth;
 	memmove(&t->heap[depth], &t->heap[0], others * sizeof(*t->heap));
 	for (uint32_t i = 0; i < depth; i++)
 		t->heap[i] = (struct heap_frame){.frame = t->seen.frames[i].frame, .used_tick = tick};
@@ -135,6 +139,7 @@ int thread_find_chunks(struct thread *t, const struct remote *r, raddr_t newest)
 	uint32_t count = 0;
 	raddr_t chunk = newest;
 
+	t->chunk_count = 0; /* until all of them are known */
 	while (chunk != 0) {
 		uint64_t head[3]; /* previous, size in bytes, top in slots (struct _stack_chunk, Include/cpython/pystate.h) */
 		int err = remote_read(r, chunk, head, sizeof(head));

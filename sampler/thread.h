@@ -57,7 +57,7 @@ struct thread {
 	uint64_t thread_id; /* pthread_self() of the thread */
 	uint64_t native_id; /* its tid as the target sees it; 0 where the version does not keep it */
 	uint64_t start_time; /* clock ticks since boot; 0: not asked yet, or unknown */
-	uint64_t name_checked_ns;
+	uint64_t name_checked_ns, name_wait_ns;
 	char name[64];
 
 	/* The guess: what the next sample reads. */
@@ -79,7 +79,7 @@ struct thread {
 	bool agreed;              /* that they are the same, or that the chain decided */
 
 	struct run run;
-	struct frame *frames; /* the run's stack, outermost first; as deep as `decoded` */
+	struct frame *frames; /* the run's stack, outermost first */
 	uint32_t depth, room;
 	struct frame *sent; /* the stack of the latest record that the consumer got */
 	uint32_t sent_depth, sent_room;

@@ -90,8 +90,10 @@ static int chain_add(struct walker *w, struct thread *t, raddr_t frame, const ui
 
 	if (!code) {
 		err = codes_load(w->codes, w->remote, addr, w->now_ns, &code);
-		if (err)
+		if (err) {
+			w->exhausted |= err == -ENOSPC;
 			return err == -ENOMEM ? err : -EAGAIN;
+		}
 		w->grew = true;
 	}
 	if (!frame_offset(abi, bytes, code, &offset))
@@ -116,7 +118,7 @@ static uint32_t chain_start(const struct thread *t)
 	return leaf < t->copy.heap_count ? leaf : t->copy.heap_count - 1;
 }
 
-int walk_chain(struct walker *w, struct thread *t, raddr_t current, bool fetch)
+int walk_chain(struct walker *w, struct thread *t, raddr_t current)
 {
 	const struct pyabi *abi = w->abi;
 	raddr_t end = abi->tstate.base_frame != ABSENT ? t->tstate + (uint64_t)abi->tstate.base_frame : 0;
@@ -131,7 +133,7 @@ int walk_chain(struct walker *w, struct thread *t, raddr_t current, bool fetch)
 	}
 	t->seen.depth = 0;
 	for (raddr_t frame = current; frame != 0 && frame != end;) {
-		uint8_t fetched[256];
+		uint8_t fetched[PYABI_FRAME_MAX];
 		const uint8_t *bytes = find_copy(w, t, frame, (uint32_t)abi->frame.bytes, &hint);
 		int err;
 
@@ -142,8 +144,6 @@ int walk_chain(struct walker *w, struct thread *t, raddr_t current, bool fetch)
 				return -ENOMEM;
 			missing++;
 			w->grew = true;
-			if (!fetch)
-				return -EAGAIN;
 			err = remote_read(w->remote, frame, fetched, (size_t)abi->frame.bytes);
 			if (err)
 				return err == -EFAULT ? -EAGAIN : err;
@@ -159,11 +159,7 @@ int walk_chain(struct walker *w, struct thread *t, raddr_t current, bool fetch)
 	}
 	reverse(&t->seen);
 	/* A generator's link to its caller is cleared while it yields: the chain ends too early then. */
-	if (missing || from_generator)
-		return -EAGAIN;
-	if (abi->frames == FRAMES_HEAP)
-		thread_order_heap(t, w->tick);
-	return 0;
+	return missing || from_generator ? -EAGAIN : 0;
 }
 
 static uint64_t site_of(const struct walker *w, const struct pyframe *frame, uint64_t *ret_identity)

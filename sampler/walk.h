@@ -21,6 +21,7 @@ struct walker {
 	uint64_t tick;
 	uint64_t now_ns;
 	int disagreed; /* reads of this sample in which the thread state named a frame in a heap object that was not the leaf */
+	bool exhausted; /* no more code can be decoded in this tick: reading again is in vain */
 	bool grew; /* the guess has grown: reading again is worth while */
 };
 
@@ -34,9 +35,10 @@ int walk_current(struct walker *w, struct thread *t, raddr_t *ret_current);
  * stack). 0, -EAGAIN (torn, or something outside the guess, which now belongs to it), -EPROTO (makes no sense). */
 int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_leaf);
 
-/* The chain of previous pointers, from the current frame down: every version. Frames outside the copy are read at once
- * where `fetch` is set; then the stack is only as true as the target stood still. Same results as walk_up(). */
-int walk_chain(struct walker *w, struct thread *t, raddr_t current, bool fetch);
+/* The chain of previous pointers, from the current frame down, into t->seen: every version. What lies outside the copy is
+ * followed in the target's memory, so that all of it belongs to the guess from then on; such a stack is not accepted.
+ * 0, -EAGAIN, -EPROTO or -ENOMEM. */
+int walk_chain(struct walker *w, struct thread *t, raddr_t current);
 
 /* Whether all calls of a stack, from that of frame `from` on, are in the set; whether all its callers stand where some call
  * was once seen. */

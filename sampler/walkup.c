@@ -120,7 +120,7 @@ static int check_root_link(const struct climb *c, raddr_t link)
 	if (c->t->root_link_known && link == c->t->root_link)
 		return 0;
 	for (int i = 0; at != 0 && at != end; i++) {
-		uint8_t bytes[256];
+		uint8_t bytes[PYABI_FRAME_MAX];
 
 		if (i == LINKS_MAX || in_chunks(c->t, at) ||
 		    remote_read(c->w->remote, at, bytes, (size_t)abi->frame.bytes) != 0 || !frame_is_shim(abi, bytes))
@@ -284,8 +284,12 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 			return -EPROTO;
 		if (!code || code->addr != addr) /* recursion needs no look-up */
 			code = codes_find(w->codes, addr);
-		if (!code && codes_load(w->codes, w->remote, addr, w->now_ns, &code) != 0)
-			return -EAGAIN;
+		if (!code) {
+			err = codes_load(w->codes, w->remote, addr, w->now_ns, &code);
+			w->exhausted |= err == -ENOSPC;
+			if (err)
+				return -EAGAIN;
+		}
 		if (!frame_offset(abi, bytes, code, &offset))
 			return -EAGAIN;
 		kept = generator || offset >= (int64_t)code->traceable_bytes;

@@ -17,6 +17,9 @@
 
 enum { ABSENT = -1 };
 
+/* Most that is read of these structures' heads: pyabi_validate() refuses more, so that buffers of this size hold them. */
+enum { PYABI_TSTATE_MAX = 1024, PYABI_FRAME_MAX = 256, PYABI_CODE_MAX = 512 };
+
 enum py_frames {
 	FRAMES_HEAP, /* PyFrameObject on the heap, one a call: to 3.10 */
 	FRAMES_STACK /* _PyInterpreterFrame on the thread's data stack, generators' in their objects: 3.11+ */
@@ -26,8 +29,8 @@ enum py_frames {
 enum py_call_mark {
 	CALL_MARK_EXECUTING, /* f_executing: 3.6 to 3.9 */
 	CALL_MARK_STATE,     /* f_state and f_stackdepth: 3.10 */
-	CALL_MARK_STACKTOP,  /* stacktop >= 0: 3.11 to 3.13 */
-	CALL_MARK_INSTR      /* the instruction stands at a call: 3.14+ */
+	CALL_MARK_STACKTOP,  /* stacktop at or above the locals: 3.11 to 3.13 */
+	CALL_MARK_INSTR      /* no mark: a dead callee's code is cleared: 3.14+ */
 };
 
 enum py_lines {

@@ -30,8 +30,8 @@ enum structure { S_RUNTIME, S_INTERP, S_GIL, S_TSTATE, S_CFRAME, S_FRAME, S_CODE
 static const struct bounds {
 	int32_t first, end;
 } bounds[STRUCTURES] = {
-	[S_RUNTIME] = {8, 4 << 20}, [S_INTERP] = {8, 4 << 20}, [S_GIL] = {8, 512},  [S_TSTATE] = {8, 4096},
-	[S_CFRAME] = {8, 64},       [S_FRAME] = {8, 512},      [S_CODE] = {16, 512}, [S_GEN] = {16, 512},
+	[S_RUNTIME] = {8, 4 << 20}, [S_INTERP] = {8, 4 << 20}, [S_GIL] = {8, 512},  [S_TSTATE] = {8, PYABI_TSTATE_MAX},
+	[S_CFRAME] = {8, 64},       [S_FRAME] = {8, PYABI_FRAME_MAX}, [S_CODE] = {16, PYABI_CODE_MAX}, [S_GEN] = {16, 512},
 	[S_STR] = {16, 128},        [S_BYTES] = {16, 64},      [S_TYPE] = {8, 2048}, [S_DICT] = {16, 128},
 };
 
