@@ -41,9 +41,9 @@ void aggregator_free(struct aggregator *aggregator);
  * 0, -EPROTO (the record makes no sense; it is left out), -ENOMEM. */
 int aggregator_feed(struct aggregator *aggregator, const struct rec_head *record);
 /* An owned copy of all trees as they are now. Right after a REC_MARK its sequence and end are the mark's; else the sequence
- * is 0. Threads that the filter excludes are left out. Threads that ended are kept, but when a process has had many (over
- * 1,024), those silent for 10 s of its time are folded into one tree named "(ended threads)". Same thread as feed.
- * 0 or -ENOMEM. */
+ * is 0. Threads that the filter excludes are left out. Threads that ended are kept, but when a process has many threads
+ * (over 1,024), the trees of those whose end was told (THREAD_ENDED) become one, named "(ended threads)". Same thread as
+ * feed. 0 or -ENOMEM. */
 int aggregator_profile(struct aggregator *aggregator, struct profile **ret_profile);
 
 /* Starts the thread that drains `ring` until it is closed and empty. When a REC_MARK comes by, the profile at exactly

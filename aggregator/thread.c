@@ -234,9 +234,11 @@ int thread_take(struct thread *thread, struct symbols *symbols, const struct agg
 		return 0;
 	}
 	node_add(&thread->tree.nodes[leaf], record);
-	if (thread->t_first_ns == 0)
+	/* Samples that were held back come late, behind younger ones. */
+	if (thread->t_first_ns == 0 || record->t_first_ns < thread->t_first_ns)
 		thread->t_first_ns = record->t_first_ns;
-	thread->t_last_ns = record->t_last_ns;
+	if (thread->t_last_ns < record->t_last_ns)
+		thread->t_last_ns = record->t_last_ns;
 	if (stack->depth - stack->start > thread->depth_max)
 		thread->depth_max = stack->depth - stack->start;
 	*ret_taken = TAKEN_COUNTED;

@@ -253,6 +253,25 @@ Test(aggregator, deep_stacks_and_wide_nodes)
 	free(deep);
 }
 
+Test(aggregator, a_record_that_comes_late_does_not_turn_time_back)
+{
+	struct profile *profile;
+
+	s.now_ns = 5 * NS_PER_S;
+	stream_stack(&s, 1, 0, 1, stack, 3);
+	s.now_ns = 7 * NS_PER_S;
+	stream_stack(&s, 1, 0, 1, stack, 2);
+	s.now_ns = 4 * NS_PER_S; /* held until its calls were known */
+	stream_stack(&s, 1, 0, 1, stack, 3);
+	s.now_ns = 6 * NS_PER_S;
+	stream_stack(&s, 1, 0, 1, stack, 1);
+	profile = stream_profile(&s, NULL);
+	cr_assert_eq(profile->malformed_records, 0);
+	cr_assert_eq(profile->threads[0].t_first_ns, 4 * NS_PER_S);
+	cr_assert_eq(profile->threads[0].t_last_ns, 7 * NS_PER_S);
+	profile_free(profile);
+}
+
 Test(aggregator, at_the_memory_bound_samples_are_counted_as_such)
 {
 	const struct aggregator_options options = {.idle = true, .memory_max_bytes = 100000};
