@@ -2,6 +2,7 @@
 #include "daemon/publish.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -9,6 +10,11 @@
 #include "daemon/error.h"
 
 enum { QUEUE_MAX = 4 }; /* the session asks for one snapshot at a time, and for one more at the end */
+
+struct request {
+	uint64_t sequence;
+	struct profile *profile; /* owned; NULL: there was no memory for it */
+};
 
 struct publisher {
 	struct sampler *sampler;
@@ -18,7 +24,7 @@ struct publisher {
 	int event_fd;
 	pthread_mutex_t lock; /* guards all below */
 	pthread_cond_t wake;
-	struct profile *queue[QUEUE_MAX];
+	struct request queue[QUEUE_MAX];
 	size_t queued;
 	bool finish, ended;
 	uint64_t snapshots;
@@ -33,20 +39,28 @@ static void note_error(struct publisher *p, int err)
 	pthread_mutex_unlock(&p->lock);
 }
 
+static int write_snapshot(struct publisher *p, const struct request *request)
+{
+	if (request->profile)
+		return outputs_write(p->outputs, request->profile);
+	error_note("cannot write snapshot %" PRIu64 ": out of memory", request->sequence);
+	return -ENOMEM;
+}
+
 /* Writes what is in the queue, in order; called and returns with the lock held. */
 static void write_snapshots(struct publisher *p)
 {
 	while (p->queued > 0) {
-		struct profile *profile = p->queue[0];
+		struct request request = p->queue[0];
 
 		p->queued--;
 		for (size_t i = 0; i < p->queued; i++)
 			p->queue[i] = p->queue[i + 1];
 		pthread_mutex_unlock(&p->lock);
-		note_error(p, outputs_write(p->outputs, profile));
-		profile_free(profile);
+		note_error(p, write_snapshot(p, &request));
+		profile_free(request.profile);
 		pthread_mutex_lock(&p->lock);
-		p->snapshots++;
+		p->snapshots++; /* one that failed is done with as well */
 		(void)eventfd_write(p->event_fd, 1);
 	}
 }
@@ -134,10 +148,9 @@ void publisher_snapshot(void *publisher, uint64_t sequence, struct profile *prof
 {
 	struct publisher *p = publisher;
 
-	(void)sequence; /* the profile carries it */
 	pthread_mutex_lock(&p->lock);
 	if (p->queued < QUEUE_MAX) {
-		p->queue[p->queued++] = profile;
+		p->queue[p->queued++] = (struct request){.sequence = sequence, .profile = profile};
 		profile = NULL;
 	}
 	pthread_cond_signal(&p->wake);

@@ -18,7 +18,7 @@ int publisher_new(struct publisher **ret_publisher, struct sampler *sampler, str
 /* After publisher_finish() only: waits for the thread. */
 void publisher_free(struct publisher *publisher);
 
-/* Hands over a snapshot, which the publisher then owns. Any thread; returns at once. Fits aggregator_start()'s
+/* Hands over a snapshot, which the publisher then owns; NULL: there was no memory for it. Any thread; returns at once. Fits aggregator_start()'s
  * on_mark, with the publisher as its context. */
 void publisher_snapshot(void *publisher, uint64_t sequence, struct profile *profile);
 /* Stops the sampler, lets the aggregator take in all that it saw, writes snapshots that are still due, then the
