@@ -5,15 +5,19 @@
 
 #include "sampler/procfs.h"
 
-enum { CHILDREN_MAX = 1024 }; /* of one process at one look; the rest is found at later ones, as these come and go */
+enum {
+	CHILDREN_MAX = 1024, /* of one process at one look; the rest is found at later ones, as these come and go */
+	THREADS_FEW = 64,    /* so many lists of children cost little */
+};
 
-void children_scan(struct targets *targets)
+void children_scan(struct targets *targets, bool thorough)
 {
 	pid_t children[CHILDREN_MAX];
 
 	/* New members stand at the end of the list, so that their own children are found in the same pass. */
 	for (size_t i = 0; i < targets->count; i++) {
-		int count = proc_children(targets->members[i].pid, children, CHILDREN_MAX);
+		int count = proc_children(targets->members[i].pid, thorough ? SIZE_MAX : THREADS_FEW, children,
+		                          CHILDREN_MAX);
 
 		for (int j = 0; j < count && j < CHILDREN_MAX; j++) {
 			struct proc_stat stat;

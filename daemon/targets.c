@@ -17,8 +17,10 @@ enum {
 	PAUSE_CHILD_MAX_MS = 500,
 	PATIENCE_MS = 2000,
 	SCAN_MS = 50,
-	LOOK_MS = 1000, /* at places: rights given up are given up here within this time */
-	LOOKS_MAX = 64, /* at one time, some 40 µs each */
+	SCAN_THOROUGH_MS = 1000, /* for children of all threads of processes that have many */
+	SCAN_REST = 10,          /* times as long as a scan took: it gets a tenth of one CPU at most */
+	LOOK_MS = 1000,          /* at places: rights given up are given up here within this time */
+	LOOKS_MAX = 64,          /* at one time, some 40 µs each */
 };
 
 void targets_init(struct targets *targets, struct sampler *sampler, struct places *places, bool follow_children,
@@ -200,14 +202,28 @@ static void look_at_places(struct targets *t)
 	}
 }
 
+/* Looks for children. However many processes and threads there are, and where the kernel has no lists of children so that
+ * all of /proc is read, it keeps to its share of the time. */
+static void scan_children(struct targets *t, uint64_t now_ns)
+{
+	bool thorough = now_ns >= t->next_thorough_ns;
+	uint64_t rest_ns;
+
+	children_scan(t, thorough);
+	rest_ns = (clock_now_ns() - now_ns) * SCAN_REST;
+	if (rest_ns < SCAN_MS * NS_PER_MS)
+		rest_ns = SCAN_MS * NS_PER_MS;
+	t->next_scan_ns = now_ns + rest_ns;
+	if (thorough)
+		t->next_thorough_ns = now_ns + SCAN_THOROUGH_MS * NS_PER_MS;
+}
+
 uint64_t targets_step(struct targets *targets)
 {
 	uint64_t now_ns = clock_now_ns(), due_ns = UINT64_MAX;
 
-	if (targets->follow_children && now_ns >= targets->next_scan_ns) {
-		children_scan(targets);
-		targets->next_scan_ns = now_ns + SCAN_MS * NS_PER_MS;
-	}
+	if (targets->follow_children && now_ns >= targets->next_scan_ns)
+		scan_children(targets, now_ns);
 	for (size_t i = 0; i < targets->count; i++) {
 		struct member *m = &targets->members[i];
 

@@ -37,11 +37,12 @@ struct targets {
 	bool follow_children, verbose;
 	struct member *members; /* owned */
 	size_t count, room;
-	size_t sampled;        /* members that the sampler has */
-	uint64_t attached;     /* how often one was handed to the sampler */
-	uint64_t next_scan_ns; /* for children */
-	uint64_t next_look_ns; /* at the places of sources */
-	size_t next_place;     /* index of the member to begin with */
+	size_t sampled;            /* members that the sampler has */
+	uint64_t attached;         /* how often one was handed to the sampler */
+	uint64_t next_scan_ns;     /* for children */
+	uint64_t next_thorough_ns; /* for those of all threads */
+	uint64_t next_look_ns;     /* at the places of sources */
+	size_t next_place;         /* index of the member to begin with */
 	bool full_reported;
 	enum exit_status worst; /* of the failures to attach that count */
 };

@@ -35,8 +35,9 @@ int proc_ns_tid(pid_t pid, pid_t ns_tid, pid_t *ret_tid);
 /* The process' own pid in its innermost namespace. */
 int proc_ns_pid(pid_t pid, pid_t *ret_ns_pid);
 
-/* Children of any thread of pid, in no order: at most room; returns how many there are, or -errno. */
-int proc_children(pid_t pid, pid_t *ret_children, size_t room);
+/* Children of pid, in no order: at most room; returns how many there are, or -errno. Each thread has a list of its own in
+ * /proc: those of a process with more than threads_max threads are passed over, all but the main thread's. */
+int proc_children(pid_t pid, size_t threads_max, pid_t *ret_children, size_t room);
 
 struct proc_map {
 	uint64_t start, end, file_off;

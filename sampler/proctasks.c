@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "sampler/procfs.h"
 
@@ -156,13 +157,25 @@ static int scan_children(pid_t pid, pid_t *to, size_t room)
 	return (int)count;
 }
 
-int proc_children(pid_t pid, pid_t *ret_children, size_t room)
+/* proc(5): a directory's links are its own two and one a subdirectory; so task has one a thread. */
+static bool has_more_threads(pid_t pid, size_t threads_max)
+{
+	struct stat tasks;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	return stat(path, &tasks) == 0 && tasks.st_nlink > 2 && tasks.st_nlink - 2 > threads_max;
+}
+
+int proc_children(pid_t pid, size_t threads_max, pid_t *ret_children, size_t room)
 {
 	struct dirent *entry;
 	size_t count = 0, read_count = 0;
 	char path[64];
 	DIR *tasks;
 
+	if (has_more_threads(pid, threads_max) && add_children_of(pid, pid, ret_children, room, &count) == 0)
+		return (int)count;
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
 	tasks = opendir(path);
 	if (!tasks)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """--subprocesses: workers that are there, children that come and go, children that are no Python; and several PIDs."""
+import os
+import signal
+import subprocess
 import time
 import unittest
 
@@ -51,6 +54,40 @@ class Subprocesses(unittest.TestCase):
         short = {line.pid for line in lines for frame in line.frames if frame[0] == "short_lived"}
         self.assertGreaterEqual(len(short), 10, "short-lived children that were seen")
         self.assertIn(target.facts["workers"][0], {line.pid for line in lines})
+
+
+# 200 threads that wait; one of them starts a Python that is busy, well after the first look at all threads' children.
+MANY_THREADS = """
+import subprocess, sys, threading, time
+def parent():
+    time.sleep(2)
+    subprocess.Popen(sys.argv[1:] + ["-c", "def late():\\n  while True: pass\\nlate()"]).wait()
+for i in range(199):
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
+threading.Thread(target=parent, daemon=True).start()
+print("ready", flush=True)
+time.sleep(60)
+"""
+
+
+@support.needs_python
+class ManyThreads(unittest.TestCase):
+    def test_child_of_another_thread_is_found(self):
+        python = support.newest()
+        inside = python.argv[2:] if python.root else python.argv
+        process = subprocess.Popen(
+            python.argv + ["-c", MANY_THREADS] + inside, stdout=subprocess.PIPE, start_new_session=True
+        )
+        try:
+            self.assertEqual(process.stdout.readline(), b"ready\n")
+            done = support.sampled("attach", process.pid, "--subprocesses", "-d", "6", "-r", "50", "-f", "collapsed", "-o", "-")
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            process.stdout.close()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = support.parse_collapsed(done.stdout)
+        self.assertGreater(sum(line.count for line in lines if any(name == "late" for name, _, _ in line.frames)), 50)
 
 
 @support.needs_python

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What /proc says, in friendly and hostile wording, and of this very process. */
 #include <criterion/criterion.h>
+#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -220,11 +222,11 @@ Test(procfs, children_and_ids)
 		pause();
 		_exit(0);
 	}
-	count = proc_children(getpid(), found, 64);
+	count = proc_children(getpid(), SIZE_MAX, found, 64);
 	for (int i = 0; i < count && i < 64; i++)
 		seen |= found[i] == child;
 	cr_expect(seen);
-	cr_expect_eq(proc_children(getpid(), found, 0), count, "the count does not depend on the room");
+	cr_expect_eq(proc_children(getpid(), SIZE_MAX, found, 0), count, "the count does not depend on the room");
 	cr_expect_eq(proc_ns_pid(child, &id), 0);
 	cr_expect_gt(id, 0);
 	cr_expect_eq(proc_ns_tid(child, id, &id), 0);
@@ -232,4 +234,63 @@ Test(procfs, children_and_ids)
 	cr_expect_eq(proc_ns_tid(child, 0x3fffffff, &id), -ESRCH);
 	kill(child, SIGKILL);
 	waitpid(child, &status, 0);
+}
+
+/* A thread that has made a child and waits until it is told to end. */
+struct parent {
+	pthread_t thread;
+	pthread_barrier_t made;
+	int end_fd[2];
+	pid_t child;
+};
+
+static void *make_child(void *context)
+{
+	struct parent *parent = context;
+	char byte;
+
+	parent->child = fork();
+	if (parent->child == 0) {
+		pause();
+		_exit(0);
+	}
+	pthread_barrier_wait(&parent->made);
+	(void)!read(parent->end_fd[0], &byte, 1);
+	return NULL;
+}
+
+/* The test framework may have threads of its own. */
+static size_t count_threads(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	struct dirent *entry;
+	size_t count = 0;
+
+	cr_assert_not_null(tasks);
+	while ((entry = readdir(tasks)))
+		count += entry->d_name[0] != '.';
+	closedir(tasks);
+	return count;
+}
+
+Test(procfs, children_of_other_threads_are_passed_over_where_there_are_many)
+{
+	struct parent parent = {.child = -1};
+	pid_t found[64] = {0};
+	int status;
+
+	cr_assert_eq(pipe(parent.end_fd), 0);
+	pthread_barrier_init(&parent.made, NULL, 2);
+	cr_assert_eq(pthread_create(&parent.thread, NULL, make_child, &parent), 0);
+	pthread_barrier_wait(&parent.made);
+	cr_expect_eq(proc_children(getpid(), count_threads() - 1, found, 64), 0);
+	cr_expect_eq(proc_children(getpid(), count_threads(), found, 64), 1);
+	cr_expect_eq(found[0], parent.child);
+	found[0] = 0;
+	cr_expect_eq(proc_children(getpid(), SIZE_MAX, found, 64), 1);
+	cr_expect_eq(found[0], parent.child);
+	kill(parent.child, SIGKILL);
+	close(parent.end_fd[1]);
+	pthread_join(parent.thread, NULL);
+	waitpid(parent.child, &status, 0);
 }
