@@ -88,12 +88,12 @@ def differences(sampled, true, stops):
 class Sampling:
     """sampled at work all the time; window() is what it saw within some time, at its steady state."""
 
-    def __init__(self, program):
+    def __init__(self, program, rate):
         self.target = program.process.pid
         self.folder = tempfile.mkdtemp(prefix="sampled-bias-")
         stem = os.path.join(self.folder, "stacks.collapsed")
         self.process = subprocess.Popen(
-            [support.SAMPLED, "attach", str(self.target), "-r", "max", "-f", "collapsed", "-o", stem],
+            [support.SAMPLED, "attach", str(self.target), "-r", rate, "-f", "collapsed", "-o", stem],
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
         time.sleep(WARM_S)
 
@@ -155,7 +155,7 @@ def stopped(program, stops, seed, parallel):
     return done.stdout
 
 
-def measure(program, rules, stops, parallel):
+def measure(program, rules, stops, rate, parallel):
     result = Bias()
     functions, depths, true_functions, true_depths = ([collections.Counter() for _ in range(ROUNDS)] for _ in range(4))
     for turn in range(ROUNDS):
@@ -167,7 +167,7 @@ def measure(program, rules, stops, parallel):
             result.examples += verdict.examples["path"] + verdict.examples["lines"]
             count(data, true_functions[turn], true_depths[turn])
             left -= CHUNK
-        sampling = Sampling(program)
+        sampling = Sampling(program, rate)
         try:
             for _ in range(WINDOWS):
                 count(sampling.window(parallel), functions[turn], depths[turn])

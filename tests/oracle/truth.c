@@ -5,6 +5,7 @@
  * tracebacks leave out. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,7 +128,8 @@ static int read_frame(struct truth *t, const uint8_t *bytes, struct code **ret_c
 	return abi->frames == FRAMES_HEAP || frame_is_generator(abi, bytes) || *ret_offset >= (int64_t)code->traceable_bytes;
 }
 
-/* The stack as a collapsed line without its count. 0 or -errno. */
+/* The stack as a collapsed line without its count. 0 or -errno; -EAGAIN: stopped in the middle of a yield, when a generator is
+ * current that is no longer, or not yet, linked to who resumed it; or where there is no current frame for an instant. */
 static int read_stack(struct truth *t, struct buf *to)
 {
 	static struct {
@@ -137,6 +139,7 @@ static int read_stack(struct truth *t, struct buf *to)
 	const struct pyabi *abi = &t->proc.abi;
 	raddr_t frame, end;
 	size_t depth = 0;
+	bool linked = false;
 	int err = current_frame(t, &frame, &end);
 
 	for (size_t steps = 0; !err && frame && frame != end; steps++) {
@@ -155,9 +158,12 @@ static int read_stack(struct truth *t, struct buf *to)
 		if (shown > 0) {
 			frames[depth].label = label_of(t, code->addr);
 			frames[depth++].line = code_line(code, offset);
+			linked = !frame_is_generator(abi, bytes);
 		}
 		frame = frame_previous(abi, bytes);
 	}
+	if (!err && !linked)
+		err = -EAGAIN;
 	buf_printf(to, "thread %d", (int)t->proc.pid);
 	while (!err && depth-- > 0)
 		buf_printf(to, ";%s%" PRIu32 ")", frames[depth].label, frames[depth].line);
