@@ -46,6 +46,8 @@ static enum exit_status check_whole(const struct dump *dump)
 
 	for (uint32_t i = 0; i < dump->thread_count; i++)
 		missing += !dump->threads[i].sampled;
+	if (dump->left_out)
+		error_note("%u records made no sense and were left out", dump->left_out);
 	if (dump->thread_count == 0)
 		error_note("no Python thread was found");
 	else if (missing)

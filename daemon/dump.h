@@ -36,8 +36,12 @@ struct dump {
 	struct dump_thread *threads; /* owned; main interpreter first, in it the main thread first */
 	uint32_t thread_count;
 	struct rec_facts facts; /* head unused */
+	uint32_t left_out;      /* records that made no sense */
 };
 
+/* Takes in one record of the stream. 0, or -ENOMEM. One that makes no sense is left out and counted; when it is a
+ * stack, its thread has none until the next whole one. */
+int dump_feed(struct dump *dump, const struct rec_head *record);
 /* Samples every thread once. 0 or -errno (-ESRCH: gone meanwhile). */
 int dump_take(struct dump *ret_dump, struct target *target);
 void dump_release(struct dump *dump);

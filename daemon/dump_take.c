@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "daemon/dump.h"
 #include "sampler/ring.h"
 
@@ -12,14 +14,15 @@ enum {
 	THREADS_MAX = 1 << 16,
 };
 
-/* Nobody empties it meanwhile, so it must hold all threads' stacks; pages that are not used cost nothing. */
-#define RING_BYTES (UINT64_C(256) << 20)
+/* Emptied meanwhile: it holds what comes while its reader is kept off the CPU. Pages not used cost nothing. */
+#define RING_BYTES (UINT64_C(64) << 20)
 
 static int add_symbol(struct dump *d, const struct rec_symbol *record)
 {
 	struct dump_symbol *symbol;
 
-	if (record->id >= SYMBOLS_MAX)
+	if (record->id >= SYMBOLS_MAX ||
+	    (uint64_t)record->name_bytes + record->file_bytes > record->head.bytes - sizeof(*record))
 		return -EPROTO;
 	if (record->id >= d->symbol_room) {
 		uint32_t room = d->symbol_room ? d->symbol_room : 256;
@@ -55,11 +58,13 @@ static int add_thread(struct dump *d, const struct rec_thread *record)
 {
 	struct dump_thread *thread = find_thread(d, record->id);
 
+	if (record->name_bytes > record->head.bytes - sizeof(*record))
+		return -EPROTO;
 	if (!thread) {
 		struct dump_thread *threads;
 
 		if (d->thread_count >= THREADS_MAX)
-			return -ENOMEM;
+			return -EPROTO;
 		threads = realloc(d->threads, (d->thread_count + 1) * sizeof(*threads));
 		if (!threads)
 			return -ENOMEM;
@@ -81,8 +86,15 @@ static int add_stack(struct dump *d, const struct rec_stack *record)
 	struct dump_thread *thread = find_thread(d, record->thread);
 	struct frame *frames;
 
-	if (!thread || record->shared > record->depth || record->shared > thread->depth)
+	if (!thread)
 		return -EPROTO;
+	if (record->shared > record->depth || record->shared > thread->depth ||
+	    record->head.bytes - sizeof(*record) != (uint64_t)(record->depth - record->shared) * sizeof(*frames)) {
+		/* The next may share frames of this one, so those known are of no use either. */
+		thread->depth = 0;
+		thread->sampled = false;
+		return -EPROTO;
+	}
 	frames = realloc(thread->frames, (record->depth + 1) * sizeof(*frames));
 	if (!frames)
 		return -ENOMEM;
@@ -95,21 +107,41 @@ static int add_stack(struct dump *d, const struct rec_stack *record)
 	return 0;
 }
 
+static int add_facts(struct dump *d, const struct rec_facts *record)
+{
+	d->facts = *record;
+	return 0;
+}
+
+/* 0, -EPROTO: it makes no sense, -ENOMEM. */
 static int add_record(struct dump *d, const struct rec_head *record)
 {
 	switch (record->type) {
 	case REC_SYMBOL:
-		return add_symbol(d, (const struct rec_symbol *)record);
+		return record->bytes < sizeof(struct rec_symbol) ? -EPROTO
+		                                                 : add_symbol(d, (const struct rec_symbol *)record);
 	case REC_THREAD:
-		return add_thread(d, (const struct rec_thread *)record);
+		return record->bytes < sizeof(struct rec_thread) ? -EPROTO
+		                                                 : add_thread(d, (const struct rec_thread *)record);
 	case REC_STACK:
-		return add_stack(d, (const struct rec_stack *)record);
+		return record->bytes < sizeof(struct rec_stack) ? -EPROTO
+		                                                : add_stack(d, (const struct rec_stack *)record);
 	case REC_FACTS:
-		d->facts = *(const struct rec_facts *)record;
-		return 0;
+		return record->bytes < sizeof(struct rec_facts) ? -EPROTO
+		                                                : add_facts(d, (const struct rec_facts *)record);
 	default:
 		return 0;
 	}
+}
+
+int dump_feed(struct dump *dump, const struct rec_head *record)
+{
+	int err = add_record(dump, record);
+
+	if (err != -EPROTO)
+		return err;
+	dump->left_out++;
+	return 0;
 }
 
 static int compare_threads(const void *left, const void *right)
@@ -123,21 +155,56 @@ static int compare_threads(const void *left, const void *right)
 	return (a->tid > b->tid) - (a->tid < b->tid);
 }
 
+/* The sampling side, in a thread of its own. */
+struct sampling {
+	struct target *target;
+	struct ring *ring;
+	int err;
+};
+
+static void *sample(void *context)
+{
+	struct sampling *sampling = context;
+
+	sampling->err = target_sample_once(sampling->target, sampling->ring, TRIES);
+	ring_close(sampling->ring);
+	return NULL;
+}
+
+/* Reads records until the ring is closed. 0 or -ENOMEM. */
+static int drain(struct dump *d, struct ring *ring)
+{
+	const struct rec_head *record;
+	int err = 0;
+
+	while (!ring_at_end(ring)) {
+		while (!err && (record = ring_peek(ring))) {
+			err = dump_feed(d, record);
+			ring_release(ring);
+		}
+		if (err)
+			return err;
+		ring_wait(ring, NS_PER_MS);
+	}
+	return 0;
+}
+
 int dump_take(struct dump *ret_dump, struct target *target)
 {
+	struct sampling sampling = {.target = target};
 	struct dump d = {0};
-	const struct rec_head *record;
-	struct ring *ring;
-	int err = ring_new(&ring, RING_BYTES);
+	pthread_t thread;
+	int err = ring_new(&sampling.ring, RING_BYTES);
 
 	if (err)
 		return err;
-	err = target_sample_once(target, ring, TRIES);
-	while (!err && (record = ring_peek(ring))) {
-		err = add_record(&d, record);
-		ring_release(ring);
+	err = -pthread_create(&thread, NULL, sample, &sampling);
+	if (!err) {
+		err = drain(&d, sampling.ring);
+		pthread_join(thread, NULL); /* a full ring does not hold it up */
+		err = err ? err : sampling.err;
 	}
-	ring_free(ring);
+	ring_free(sampling.ring);
 	if (err) {
 		dump_release(&d);
 		return err;
