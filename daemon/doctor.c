@@ -19,6 +19,7 @@
 #include "daemon/opening.h"
 #include "daemon/parse.h"
 #include "daemon/terminal.h"
+#include "exporters/utf8.h"
 
 #define PATIENCE_NS (2 * NS_PER_S)
 
@@ -39,14 +40,14 @@ void doctor_line(struct doctor *d, enum verdict verdict, const char *mend, const
 	if (vasprintf(&said, finding, args) < 0)
 		said = NULL;
 	va_end(args);
-	/* A command line or a file name of the target must not steer the terminal. */
-	for (char *c = said; c && *c; c++)
-		if ((unsigned char)*c < 0x20 || *c == 0x7f)
-			*c = '?';
-	buf_printf(&text, "%s%-4s%s  %s", d->color ? verdicts[verdict].color : "", verdicts[verdict].word,
-	           d->color ? "\033[0m" : "", said ? said : finding);
-	if (mend && *mend)
-		buf_printf(&text, " (%s)", mend);
+	buf_printf(&text, "%s%-4s%s  ", d->color ? verdicts[verdict].color : "", verdicts[verdict].word,
+	           d->color ? "\033[0m" : "");
+	utf8_add_safe(&text, said ? said : finding);
+	if (mend && *mend) {
+		buf_puts(&text, " (");
+		utf8_add_safe(&text, mend);
+		buf_putc(&text, ')');
+	}
 	buf_putc(&text, '\n');
 	if (!d->err)
 		d->err = text.err ? text.err : terminal_print(buf_text(&text));

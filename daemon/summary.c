@@ -11,8 +11,9 @@
 #include "daemon/terminal.h"
 #include "exporters/facts.h"
 #include "exporters/functions.h"
+#include "exporters/utf8.h"
 
-enum { TOP_COUNT = 3 };
+enum { TOP_COUNT = 3, PROCESS_COLUMNS = 100, NAME_COLUMNS = 80 };
 
 static const char *fact_text(const struct facts *facts, const char *key)
 {
@@ -35,17 +36,24 @@ __attribute__((format(printf, 1, 2))) static void print(const char *format, ...)
 	va_end(args);
 }
 
+static void print_process(const struct process *process)
+{
+	struct buf name = {0};
+	char version[16];
+
+	facts_version_text(version, sizeof(version), process->version);
+	utf8_fit(&name, process->name ? process->name : "?", PROCESS_COLUMNS, false);
+	print("  process      %d, Python %s: %s", process->pid, version, buf_text(&name));
+	buf_release(&name);
+}
+
 static void print_head(const struct profile *profile, const struct facts *facts)
 {
-	char version[16];
 
 	print("sampled: %s samples of %u thread%s in %s", fact_text(facts, "in_profile"), profile->thread_count,
 	      profile->thread_count == 1 ? "" : "s", fact_text(facts, "duration_ns"));
-	for (uint32_t i = 0; i < profile->process_count && i < TOP_COUNT; i++) {
-		facts_version_text(version, sizeof(version), profile->processes[i].version);
-		print("  process      %d, Python %s: %.100s", profile->processes[i].pid, version,
-		      profile->processes[i].name ? profile->processes[i].name : "?");
-	}
+	for (uint32_t i = 0; i < profile->process_count && i < TOP_COUNT; i++)
+		print_process(&profile->processes[i]);
 	if (profile->process_count > TOP_COUNT)
 		print("  process      and %u more", profile->process_count - TOP_COUNT);
 }
@@ -83,6 +91,17 @@ static void print_times(const struct profile *profile)
 	buf_release(&line);
 }
 
+static void print_function(const struct symbol *symbol, double self_percent)
+{
+	struct buf text = {0};
+
+	utf8_fit(&text, symbol->name, NAME_COLUMNS, false);
+	if (symbol->file[0]) /* a special frame, such as <GC>, has none */
+		buf_printf(&text, " (%s:%u)", symbol->file, symbol->first_line);
+	print("  self %5.1f %%  %s", self_percent, buf_text(&text));
+	buf_release(&text);
+}
+
 static void print_top(const struct profile *profile)
 {
 	uint64_t wall_ns = profile_sum(profile, VALUE_WALL);
@@ -91,12 +110,9 @@ static void print_top(const struct profile *profile)
 
 	if (functions_make(&functions, &count, profile, VALUE_WALL))
 		return;
-	for (uint32_t i = 0; i < count && i < TOP_COUNT; i++) {
-		const struct symbol *symbol = &profile->symbols[functions[i].symbol];
-
-		print("  self %5.1f %%  %.80s (%s:%u)", facts_percent(functions[i].self[VALUE_WALL], wall_ns),
-		      symbol->name, symbol->file, symbol->first_line);
-	}
+	for (uint32_t i = 0; i < count && i < TOP_COUNT; i++)
+		print_function(&profile->symbols[functions[i].symbol],
+		               facts_percent(functions[i].self[VALUE_WALL], wall_ns));
 	free(functions);
 }
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "exporters/utf8.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool progress_shown; /* guarded by lock */
@@ -34,12 +35,6 @@ static int write_all(int fd, const char *data, size_t bytes)
 	return 0;
 }
 
-static void add_harmless(struct buf *to, const char *text)
-{
-	for (; *text; text++)
-		buf_putc(to, (unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text);
-}
-
 static void put(const char *text, bool is_progress)
 {
 	struct buf line = {0};
@@ -47,7 +42,7 @@ static void put(const char *text, bool is_progress)
 	pthread_mutex_lock(&lock);
 	if (progress_shown)
 		buf_puts(&line, "\r\033[K");
-	add_harmless(&line, text);
+	utf8_add_safe(&line, text);
 	if (!is_progress)
 		buf_putc(&line, '\n');
 	progress_shown = is_progress && *text;

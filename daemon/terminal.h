@@ -6,8 +6,8 @@
 
 #include <stdbool.h>
 
-/* Prints text and a newline on standard error. Control characters in it, which may come from a hostile process' name,
- * become '?'. */
+/* Prints text and a newline on standard error. What in it, from a hostile process' name perhaps, would steer the
+ * terminal becomes U+FFFD. */
 void terminal_line(const char *text);
 /* Shows text as the progress line, in place of the previous one; "" takes it away. Only for a terminal. */
 void terminal_progress(const char *text);

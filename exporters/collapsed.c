@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "exporters/formats.h"
 #include "exporters/intern.h"
+#include "exporters/utf8.h"
 #include "exporters/walk.h"
 
 struct collapsed {
@@ -44,11 +45,25 @@ static uint32_t trie_child(struct collapsed *c, uint32_t parent, uint32_t label)
 	return node;
 }
 
-/* Appends text without what would break a line or a frame: readers split at ';' and skip bad lines without a word. */
+/* Appends text without what would break a line or a frame (readers split at ';' and skip bad lines without a word), or
+ * steer the terminal that it may be shown on. */
 static void add_clean(struct buf *to, const char *text)
 {
-	for (; *text; text++)
-		buf_putc(to, *text == ';' ? ':' : (unsigned char)*text < 0x20 || *text == 0x7f ? ' ' : *text);
+	size_t left = strlen(text);
+
+	while (left > 0) {
+		uint32_t c;
+		size_t length = utf8_next(text, left, &c);
+
+		if (c == ';' || utf8_is_unsafe(c))
+			buf_putc(to, c == ';' ? ':' : ' ');
+		else if (c == 0xfffd)
+			buf_puts(to, "\xef\xbf\xbd");
+		else
+			buf_add(to, text, length);
+		text += length;
+		left -= length;
+	}
 }
 
 /* The element whose text stands in scratch, as a child of parent. */

@@ -55,6 +55,28 @@ unsigned utf8_columns(uint32_t c)
 	return 1;
 }
 
+static void add_safe(struct buf *to, const char *text, size_t length, uint32_t c)
+{
+	if (c == 0xfffd || utf8_is_unsafe(c))
+		buf_puts(to, REPLACEMENT);
+	else
+		buf_add(to, text, length);
+}
+
+void utf8_add_safe(struct buf *to, const char *text)
+{
+	size_t left = strlen(text);
+
+	while (left > 0) {
+		uint32_t c;
+		size_t length = utf8_next(text, left, &c);
+
+		add_safe(to, text, length, c);
+		text += length;
+		left -= length;
+	}
+}
+
 static unsigned text_columns(const char *text, size_t bytes)
 {
 	unsigned columns = 0;
@@ -90,10 +112,7 @@ unsigned utf8_fit(struct buf *to, const char *text, unsigned columns, bool cut_f
 		} else {
 			if (cut && !cut_front && used + wide > columns - 1)
 				break;
-			if (c == 0xfffd || utf8_is_unsafe(c))
-				buf_puts(to, REPLACEMENT);
-			else
-				buf_add(to, text + at, length);
+			add_safe(to, text + at, length, c);
 			used += wide;
 		}
 		at += length;

@@ -19,7 +19,10 @@ bool utf8_is_unsafe(uint32_t character);
 /* Columns a terminal uses for a character: 0, 1 or 2. */
 unsigned utf8_columns(uint32_t character);
 
-/* Appends the text, made safe for a terminal, cut to at most `columns`; what was cut off shows as an ellipsis, at the
+/* Appends the whole text, made safe for a terminal: what is not valid UTF-8 or unsafe becomes U+FFFD. */
+void utf8_add_safe(struct buf *to, const char *text);
+
+/* Appends the text, made safe in the same way, cut to at most `columns`; what was cut off shows as an ellipsis, at the
  * end or, when cut_front, at the front. Returns the columns used. */
 unsigned utf8_fit(struct buf *to, const char *text, unsigned columns, bool cut_front);
 

@@ -259,7 +259,7 @@ void writer_json_string(struct writer *w, const char *text)
 		if (c == '"' || c == '\\') {
 			writer_putc(w, '\\');
 			writer_putc(w, (char)c);
-		} else if (c < 0x20 || c == '<' || c == '>' || c == '&' || c == 0x7f || c == 0x2028 || c == 0x2029 || c == 0xfffd) {
+		} else if (c == '<' || c == '>' || c == '&' || c == 0xfffd || utf8_is_unsafe(c)) {
 			writer_printf(w, "\\u%04" PRIx32, c);
 		} else {
 			writer_add(w, text, length);

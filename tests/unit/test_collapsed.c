@@ -95,6 +95,16 @@ Test(collapsed, equal_counts_are_in_the_order_of_the_text)
 	built_free(p);
 }
 
+Test(collapsed, nothing_in_a_name_steers_a_terminal)
+{
+	struct profile *p = built_new();
+	uint32_t t = built_thread(p, built_process(p, 1, "x"), 0, 1, NULL);
+
+	built_sample(p, t, built_child(p, t, 0, built_symbol(p, "a\xc2\x9b" "2J\xe2\x80\xae\x9b\xc3\xa9", "", 1), 0), 3, 0);
+	expect(p, COLLAPSED_SAMPLED, "thread 1;a 2J \xef\xbf\xbd\xc3\xa9 3\n");
+	built_free(p);
+}
+
 /* Different functions that read alike are one line: readers would add them up anyhow. */
 Test(collapsed, stacks_that_read_alike_are_one_line)
 {

@@ -143,6 +143,7 @@ Test(writer, json_strings_may_stand_in_a_script_element)
 	cr_assert_str_eq(json_of("\"\\\n\x01\x7f"), "\"\\\"\\\\\\u000a\\u0001\\u007f\"");
 	cr_assert_str_eq(json_of("\xe2\x80\xa8\xe2\x80\xa9"), "\"\\u2028\\u2029\"");
 	cr_assert_str_eq(json_of("a\xff\xc0\x80\xed\xa0\x80z"), "\"a\\ufffd\\ufffd\\ufffd\\ufffd\\ufffd\\ufffdz\"", "every bad byte is one U+FFFD");
+	cr_assert_str_eq(json_of("\xc2\x9b" "2J\xe2\x80\xae\xd8\x9c"), "\"\\u009b2J\\u202e\\u061c\"", "dump --json may go to a terminal");
 	cr_assert_str_eq(json_of("\xe2\x82"), "\"\\ufffd\\ufffd\"", "a text that ends inside a character");
 }
 
@@ -164,6 +165,15 @@ Test(writer, fits_text_to_columns)
 	utf8_fit(&to, "\x1b[2J\xe2\x80\xae", 20, false);
 	cr_assert_null(strchr(buf_text(&to), 0x1b), "no escape reaches a terminal");
 	cr_assert_null(strstr(buf_text(&to), "\xe2\x80\xae"), "no override of the direction either");
+	buf_release(&to);
+}
+
+Test(writer, makes_whole_texts_safe)
+{
+	struct buf to = {0};
+
+	utf8_add_safe(&to, "\xe5\x87\xbd a\tb\xc2\x9b" "2J\xe2\x81\xa6\x9b\xe2\x82");
+	cr_assert_str_eq(buf_text(&to), "\xe5\x87\xbd a\xef\xbf\xbd" "b\xef\xbf\xbd" "2J\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
 	buf_release(&to);
 }
 
