@@ -6,6 +6,7 @@
 #include "daemon/commands.h"
 #include "daemon/error.h"
 #include "daemon/help.h"
+#include "daemon/limits.h"
 #include "daemon/terminal.h"
 
 static const struct {
@@ -28,6 +29,7 @@ int main(int argc, char **argv)
 	sigemptyset(&pipe_signal);
 	sigaddset(&pipe_signal, SIGPIPE);
 	sigprocmask(SIG_BLOCK, &pipe_signal, NULL);
+	limits_raise_files();
 	if (!name) {
 		error_note("no command (sampled --help lists them)");
 		return EXIT_USAGE;

@@ -10,6 +10,7 @@
 
 #include "daemon/commands.h"
 #include "daemon/error.h"
+#include "daemon/limits.h"
 #include "daemon/session.h"
 
 struct command {
@@ -27,6 +28,7 @@ _Noreturn static void become(char **argv, const sigset_t *mask, int go_fd, int f
 	if (read(go_fd, &byte, 1) != 1)
 		_exit(EXIT_BEFORE_EXEC);
 	sigprocmask(SIG_SETMASK, mask, NULL);
+	limits_restore_files();
 	execvp(argv[0], argv);
 	err = errno;
 	(void)!write(fate_fd, &err, sizeof(err));

@@ -2,6 +2,7 @@
 """Every ending writes everything and leaves the target undisturbed; and `sampled run` ends as its command did."""
 import fcntl
 import os
+import resource
 import signal
 import subprocess
 import time
@@ -182,6 +183,16 @@ class Run(cli.Folder):
         script = "import signal; print(sorted(map(int, signal.pthread_sigmask(signal.SIG_BLOCK, []))))"
         done = self.run_python(script=script)
         self.assertEqual(done.stdout.split(b"\n")[0], b"[]")
+
+    def test_open_files_limit_of_the_command_is_as_it_was(self):
+        script = "import resource; print(resource.getrlimit(resource.RLIMIT_NOFILE))"
+        limits = (200, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
+        process = support.start_sampled(
+            "run", "-q", "-f", "collapsed", "-o", "a.txt", "--", *support.newest().argv, "-c", script, cwd=self.folder,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, limits),
+        )
+        out, error = process.communicate(timeout=30)
+        self.assertEqual(out.decode().split("\n")[0], str(limits), error)
 
     def test_duration_ends_sampling_not_the_command(self):
         done = self.run_python("1.5", "6", options=("-q", "-d", "0.3", "-f", "collapsed", "-o", "a.txt"))

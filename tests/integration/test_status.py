@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What threads were seen doing, on programs that account for it themselves. Shares are of a thread's sampled time."""
 import os
+import resource
 import struct
+import subprocess
 import unittest
 
 import htmlprofile
@@ -133,6 +135,36 @@ class Status(Shares):
             self.assertNotIn(name, shares[key], "in a profile of " + key)
         self.assertEqual(set(shares["one"]), {"sleeper"})
         self.assertEqual(set(shares["tid"]), {"burner"})
+
+
+IDLE_THREADS = """
+import threading, time
+for i in range(150):
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
+print("ready", flush=True)
+time.sleep(60)
+"""
+
+
+@support.needs_python
+class ManyThreads(unittest.TestCase):
+    def test_a_low_soft_limit_on_open_files_hides_no_state(self):
+        """Descriptors are kept for each thread: more than the soft limit, which is raised, lets us have."""
+        target = subprocess.Popen(support.newest().argv + ["-c", IDLE_THREADS], stdout=subprocess.PIPE)
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        try:
+            self.assertEqual(target.stdout.readline(), b"ready\n")
+            process = support.start_sampled(
+                "attach", target.pid, "-d", "1", "-r", "50", "-f", "collapsed", "-o", "-",
+                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, hard)),
+            )
+            _out, error = process.communicate(timeout=60)
+        finally:
+            target.kill()
+            target.wait()
+            target.stdout.close()
+        self.assertEqual(process.returncode, 0, error)
+        self.assertIn("unknown 0.0 %", error.decode())
 
 
 if __name__ == "__main__":
