@@ -156,7 +156,8 @@ fail:
 
 void outputs_release(struct outputs *outputs)
 {
-	for (size_t i = 0; i < outputs->count; i++) {
+	/* Where planning failed there may be none. */
+	for (size_t i = 0; outputs->items && i < outputs->count; i++) {
 		free(outputs->items[i].path);
 		free(outputs->items[i].stem);
 	}

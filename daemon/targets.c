@@ -177,7 +177,7 @@ static void try_member(struct targets *t, struct member *m)
 		refuse(t, m, err, &fault);
 	/* A Python that starts is worth a look every millisecond; anything else ever more seldom. */
 	m->next_try_ns = clock_now_ns() + m->pause_ns;
-	if (err != -EAGAIN || clock_now_ns() > m->patience_ns)
+	if (!opening_is_early(err) || clock_now_ns() > m->patience_ns)
 		m->pause_ns = m->pause_ns * 2 < most_ns ? m->pause_ns * 2 : most_ns;
 }
 
