@@ -71,7 +71,18 @@ static void code_free(struct code *code)
 {
 	free(code->lines);
 	free(code->leaving);
+	free(code->indirect);
 	free(code);
+}
+
+void code_mark_indirect(struct code *code, int64_t offset)
+{
+	if (offset < 0 || offset >= (int64_t)code->bytecode_bytes)
+		return;
+	if (!code->indirect)
+		code->indirect = calloc(code->bytecode_bytes / 16 + 1, 1);
+	if (code->indirect)
+		code->indirect[offset / 16] |= (uint8_t)(1u << (offset / 2 % 8));
 }
 
 void codes_free(struct codes *c)

@@ -25,6 +25,7 @@ struct code {
 	uint32_t line_count;
 	struct line_range *lines; /* owned */
 	uint8_t *leaving;         /* owned; a bit for each unit that returns or yields; NULL where the version needs none */
+	uint8_t *indirect;        /* owned; a bit for each unit at which C, or a generator's resumption, was seen to lead on to a frame */
 	uint64_t identity;        /* hash of the words that tell this code object from the next at its address */
 	uint64_t loaded_ns;
 	uint64_t checked_ns;      /* when identity was last compared */
@@ -62,6 +63,15 @@ static inline bool code_leaves(const struct code *code, int64_t offset)
 {
 	return code->leaving && offset >= 0 && (code->leaving[offset / 16] >> (offset / 2 % 8) & 1) != 0;
 }
+
+/* Whether a frame that stands here may have a callee that only the thread state leads to. */
+static inline bool code_is_indirect(const struct code *code, int64_t offset)
+{
+	return code->indirect && offset >= 0 && (code->indirect[offset / 16] >> (offset / 2 % 8) & 1) != 0;
+}
+
+/* Notes that it has. Without memory nothing is noted. */
+void code_mark_indirect(struct code *code, int64_t offset);
 
 static inline uint32_t code_line(const struct code *code, int64_t offset)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls that are known to be possible: seen alike in both copies of a double read EDGE_SIGHTINGS times within seconds (once
  * may be chance: a copy that is torn the same way twice). A sample made of known calls is accepted at once; another one must
- * first prove itself. A call is (caller's own call site, caller's instruction, callee's
- * code), so that a function whose callee depends on who called it is judged right, too. Bounded: when full, the table
+ * first prove itself. A call is the callee's code and the
+ * EDGE_SITES innermost call sites (code and instruction) that led to it, so that a function whose callee depends on who called
+ * it is judged right, too. Bounded: when full, the table
  * begins anew. */
 #ifndef SAMPLED_SAMPLER_EDGES_H
 #define SAMPLED_SAMPLER_EDGES_H
@@ -10,9 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/hash.h"
-
 #define EDGE_SIGHTINGS 3
+#define EDGE_SITES 5
 
 struct edges;
 
@@ -21,12 +21,5 @@ void edges_free(struct edges *edges);
 bool edges_has(const struct edges *edges, uint64_t key);
 /* Seen alike once more. True: with this sighting it has become known. */
 bool edges_sight(struct edges *edges, uint64_t key, uint64_t now_ns);
-
-/* One step of the key: `site` stands for the call sites so far. Identities are hashes of code objects, not addresses
- * alone, so that a reused address is another edge. */
-static inline uint64_t edge_key(uint64_t outer_site, uint64_t site, uint64_t callee)
-{
-	return hash_combine(hash_combine(outer_site, site), callee) | 1;
-}
 
 #endif

@@ -67,6 +67,17 @@ static bool has_no_frames(const struct walker *w, const struct thread *t, raddr_
 	return current == 0 || (w->abi->tstate.base_frame != ABSENT && current == frame_u64(head, w->abi->tstate.base_frame));
 }
 
+/* The thread state names no frame. When the data stack holds one that runs, it was misread. */
+static int belie_empty(struct walker *w, struct thread *t)
+{
+	raddr_t leaf;
+
+	if (w->abi->frames == FRAMES_STACK && t->copy.chunk_count > 0 && walk_up(w, t, 0, &leaf) == 0 && t->leaf_runs)
+		return -EAGAIN;
+	t->seen.depth = 0;
+	return 0;
+}
+
 int prove_walk(struct walker *w, struct thread *t)
 {
 	raddr_t current, leaf, last_current = t->last_current, last_leaf = t->last_leaf;
@@ -77,7 +88,7 @@ int prove_walk(struct walker *w, struct thread *t)
 	t->seen.depth = 0;
 	t->agreed = true;
 	if (has_no_frames(w, t, current))
-		return 0;
+		return belie_empty(w, t);
 	if (w->abi->frames == FRAMES_HEAP)
 		return walk_chain(w, t, current);
 	err = match_chunks(w, t);
@@ -99,6 +110,8 @@ int prove_walk(struct walker *w, struct thread *t)
 		t->agreed = true;
 		return walk_chain(w, t, current);
 	}
+	if (t->leads_on)
+		return -EAGAIN; /* to a frame that was not in this copy */
 	/* A generator that C resumes is found from the thread state alone: look twice before it is left out. */
 	if (!in_chunks(t, current) && w->disagreed++ < DISAGREEMENTS)
 		return -EAGAIN;
@@ -194,12 +207,18 @@ static uint32_t known_calls(const struct thread *t)
 	return same;
 }
 
-/* A stack is soon misread as empty, between two frames; one that was empty before is so still. */
+/* A stack is soon misread as empty, between two frames: it must be so in two ticks. One that was is so still. */
 static int prove_empty(struct target *target, struct walker *w, struct thread *t)
 {
+	bool twice = t->empty_tick != 0 && t->empty_tick < w->tick;
+
 	if (t->run.count > 0 && t->last.depth == 0)
 		return 0;
-	return learn_calls(target, w, t) == 0 && t->seen.depth == 0 ? 0 : -EAGAIN;
+	if (learn_calls(target, w, t) != 0 || t->seen.depth != 0)
+		return -EAGAIN;
+	if (t->empty_tick == 0)
+		t->empty_tick = w->tick;
+	return twice ? 0 : -EAGAIN;
 }
 
 int prove_calls(struct target *target, struct walker *w, struct thread *t, uint16_t status, uint64_t weight_ns)

@@ -10,6 +10,7 @@
 #include "sampler/target.h"
 
 #define RUN_NS (100 * NS_PER_MS)
+#define MOMENT_NS (10 * NS_PER_MS)
 
 static bool grow_frames(struct frame **frames, uint32_t *room, uint32_t depth)
 {
@@ -236,6 +237,25 @@ static uint16_t cut_to_bound(struct pystack *stack)
 	return STACK_TRUNCATED;
 }
 
+static bool leaf_stands(const struct thread *t)
+{
+	uint32_t depth = t->seen.depth;
+
+	return depth == t->last.depth && depth > 0 && t->seen.frames[depth - 1].code == t->last.frames[depth - 1].code &&
+	       t->seen.frames[depth - 1].offset == t->last.frames[depth - 1].offset;
+}
+
+/* A thread that was runnable without the GIL and next, standing where it stood, waits for it or has it, was on its way to
+ * it: on a busy machine that takes a while. Longer than a moment, it was C code that runs without the GIL. */
+static void mend_status(struct thread *t, uint16_t status)
+{
+	const uint16_t gil = STATUS_GIL | STATUS_GIL_WAIT;
+
+	if (t->run.count > 0 && !(t->run.status & gil) && (t->run.status & STATUS_ON_CPU) && (status & gil) && leaf_stands(t) &&
+	    t->run.t_last_ns - t->run.t_first_ns < MOMENT_NS)
+		t->run.status |= STATUS_GIL_WAIT;
+}
+
 void run_add(struct target *target, struct thread *t, uint16_t status, uint64_t now_ns, uint64_t weight_ns)
 {
 	uint16_t flags = cut_to_bound(&t->seen);
@@ -243,6 +263,7 @@ void run_add(struct target *target, struct thread *t, uint16_t status, uint64_t 
 	bool changed = depth != t->depth || t->run.count == 0 || status != t->run.status || flags != t->run.flags;
 	struct pystack swap;
 
+	mend_status(t, status);
 	if (!grow_frames(&t->frames, &t->room, depth + 1)) {
 		target->facts.lost[LOSS_DROPPED]++;
 		target->facts.unsampled_ns += weight_ns;
@@ -264,6 +285,8 @@ void run_add(struct target *target, struct thread *t, uint16_t status, uint64_t 
 	}
 	if (changed && t->run.count > 0)
 		run_close(target, t);
+	if (depth > 0)
+		t->empty_tick = 0;
 	swap = t->last;
 	t->last = t->seen;
 	t->seen = swap;

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 
 #define ASK_NS (200 * NS_PER_US)      /* the kernel is asked about a thread no more often than this */
+#define WOKEN_NS (10 * NS_PER_MS)     /* a waiter looks up every 5 ms (sys.getswitchinterval()) and may not get a CPU at once */
 #define STATUS_ACTIVE_BIT (1u << 4)   /* PyThreadState._status.active (Include/cpython/pystate.h, 3.12+) */
 
 static bool holds_gil(const struct target *target, const struct thread *t, const uint8_t *head)
@@ -37,7 +38,7 @@ static bool waits_for_gil(const struct target *target, const struct thread *t, c
 	if (abi->tstate.gil_requested != ABSENT && frame_i32(head, abi->tstate.gil_requested) != 0)
 		return true;
 	if (t->oncpu.state == ONCPU_RUNNABLE) /* between two waits, or woken, and not there yet */
-		return t->waited_for_gil && !has_moved(t);
+		return t->oncpu.asked_ns - t->gil_waited_ns < WOKEN_NS && !has_moved(t);
 	return interp && interp->gil && t->oncpu.state == ONCPU_BLOCKED_FUTEX && abi->gil_state.bytes > 0 &&
 	       t->oncpu.futex - interp->gil < (uint64_t)abi->gil_state.bytes;
 }
@@ -77,7 +78,8 @@ int status_of(struct target *target, struct thread *t, const struct walker *w, u
 		status |= STATUS_IDLE;
 	if (interp && interp->collecting && (status & STATUS_GIL))
 		status |= STATUS_GC;
-	t->waited_for_gil = status & STATUS_GIL_WAIT;
+	if ((status & STATUS_GIL_WAIT) && !(status & STATUS_ON_CPU))
+		t->gil_waited_ns = w->now_ns;
 	*ret_status = status;
 	return 0;
 }

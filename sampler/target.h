@@ -35,7 +35,7 @@ struct held {
 	struct pystack stack;
 };
 
-#define HELD_MAX 64u
+#define HELD_MAX 512u
 
 struct target {
 	struct target *next; /* in a list of targets handed over */

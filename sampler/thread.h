@@ -76,6 +76,9 @@ struct thread {
 	struct pystack last;      /* of the latest accepted sample */
 	raddr_t last_current;     /* what the thread state named as current frame at the latest walk */
 	raddr_t last_leaf;        /* the leaf found in it */
+	uint64_t empty_tick;      /* in which the stack was first seen empty, and no other way since; 0: never */
+	bool leaf_runs;           /* it says so of itself */
+	bool leads_on;            /* where that leaf stands, C was seen to lead on to further frames */
 	bool agreed;              /* that they are the same, or that the chain decided */
 
 	struct run run;
@@ -86,7 +89,7 @@ struct thread {
 
 	uint64_t t_attempt_ns; /* of the previous attempt; 0: none */
 	struct oncpu oncpu;
-	bool waited_for_gil; /* at the latest sample */
+	uint64_t gil_waited_ns; /* when it was last seen blocked on the GIL */
 };
 
 /* Adds what this thread's sample must read and notes in t->copy where it will be. Heap frames are read outermost first, or

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "base/hash.h"
 #include "sampler/record.h"
 
 /* The copy of `bytes` bytes at addr, where the thread's pieces have it. *hint: the heap frame to look at first, then those
@@ -175,17 +176,19 @@ static uint64_t site_of(const struct walker *w, const struct pyframe *frame, uin
 static bool each_edge(const struct walker *w, const struct pystack *stack, uint32_t from, void *context,
                       bool (*fn)(void *context, uint64_t call, uint64_t site))
 {
-	uint64_t identity;
-	uint64_t outer = from > 1 ? site_of(w, &stack->frames[from - 2], &identity) : 0;
-	uint64_t site = from > 0 ? site_of(w, &stack->frames[from - 1], &identity) : 0;
+	uint32_t first = from > EDGE_SITES ? from - EDGE_SITES : 0;
+	uint64_t sites[EDGE_SITES] = {0}; /* the latest ones, in a circle */
 
-	for (uint32_t i = from; i < stack->depth; i++) {
-		uint64_t next = site_of(w, &stack->frames[i], &identity);
+	for (uint32_t i = first; i < stack->depth; i++) {
+		uint64_t identity, site = site_of(w, &stack->frames[i], &identity), call = identity;
 
-		if (!fn(context, edge_key(outer, site, identity), site | 1))
-			return false;
-		outer = site;
-		site = next;
+		if (i >= from) {
+			for (uint32_t k = 1; k <= EDGE_SITES; k++)
+				call = hash_combine(call, sites[(i + EDGE_SITES - k) % EDGE_SITES]);
+			if (!fn(context, call | 1, i > 0 ? sites[(i + EDGE_SITES - 1) % EDGE_SITES] | 1 : 1))
+				return false;
+		}
+		sites[i % EDGE_SITES] = site;
 	}
 	return true;
 }
@@ -242,7 +245,7 @@ bool stack_alike(const struct pystack *a, const struct pystack *b)
 	for (uint32_t i = 0; i < a->depth; i++) {
 		if (a->frames[i].frame != b->frames[i].frame || a->frames[i].code != b->frames[i].code)
 			return false;
-		if (i + 1 < a->depth && a->frames[i].offset != b->frames[i].offset)
+		if (a->frames[i].offset != b->frames[i].offset)
 			return false;
 	}
 	return true;

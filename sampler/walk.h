@@ -47,7 +47,7 @@ bool walk_knows_sites(const struct walker *w, const struct pystack *stack, struc
 /* They were seen alike once more. True: one has become known. */
 bool walk_sight_calls(const struct walker *w, const struct pystack *stack, struct edges *edges);
 
-/* The same frames, standing at the same calls; the leaves may stand at different instructions. */
+/* The same frames, standing at the same instructions. */
 bool stack_alike(const struct pystack *a, const struct pystack *b);
 
 #endif

@@ -256,6 +256,7 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 	int err;
 
 	t->seen.depth = 0;
+	t->leaf_runs = false;
 	*ret_leaf = 0;
 	if (t->copy.chunk_count == 0)
 		return -EAGAIN;
@@ -301,11 +302,14 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 		if (code_leaves(code, offset))
 			break; /* what lies above is dead, though a frame on its way out has a stack pointer, too */
 		suspended = frame_is_suspended(abi, bytes, code);
+		t->leaf_runs = !suspended || abi->call_mark != CALL_MARK_STACKTOP;
 		bytes = next_frame(&c, frame, suspended, &frame, &err);
 		if (err)
 			return err;
 		if (bytes) {
 			c.through_c |= !suspended;
+			if (frame_previous(abi, bytes) != *ret_leaf || frame_is_generator(abi, bytes))
+				code_mark_indirect(code, offset);
 		} else if (suspended && abi->call_mark == CALL_MARK_STACKTOP) {
 			err = judge_suspended_leaf(&c, *ret_leaf, caller);
 			if (err < 0)
@@ -317,6 +321,7 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 		}
 	}
 	fit_copy(&c);
+	t->leads_on = t->seen.depth > 0 && code && code_is_indirect(code, t->seen.frames[t->seen.depth - 1].offset);
 	t->agreed = current == *ret_leaf || current == c.top;
 	return 0;
 }
