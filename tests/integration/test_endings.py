@@ -136,6 +136,18 @@ class Run(cli.Folder):
         names = {name for line in self.read() for name, _, _ in line.frames}
         self.assertTrue(any(name.startswith("_find_and_load") for name in names), names)
 
+    def test_source_lines_of_a_program_that_has_ended(self):
+        """At the time of writing the process is gone; its files are found all the same."""
+        python = [one for one in support.pythons() if not one.root]
+        if not python:
+            self.skipTest("no Python outside of another root")
+        with open(self.path("program.py"), "w") as file:
+            file.write(BUSY)
+        done = self.sampled("run", "-q", "-o", "a.html", "--", *python[-1].argv, "program.py", "0.5", "0")
+        self.assertEqual((done.returncode, done.stdout), (cli.DONE, b"a.html\n"), done.stderr)
+        with open(self.path("a.html")) as file:
+            self.assertIn("return sum(range(100))", file.read())
+
     def test_through_env_and_shell(self):
         argv = support.newest().argv
         script = 'exec "$@"'

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """--subprocesses: workers that are there, children that come and go, children that are no Python; and several PIDs."""
 import os
+import re
 import signal
 import subprocess
 import time
@@ -29,10 +30,13 @@ class Subprocesses(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             processes = by_pid(support.parse_collapsed(done.stdout))
         self.assertEqual(set(processes), {target.pid} | set(target.facts["workers"]))
+        # A busy machine gives fewer ticks than asked for; what there was, each worker must have.
+        ticks = 2 * float(re.search(rb"reached ([0-9.]+) Hz", done.stderr).group(1))
+        self.assertGreater(ticks, 30, done.stderr)
         for pid in target.facts["workers"]:
             names = {frame[0] for line in processes[pid] for frame in line.frames}
             self.assertLessEqual(set(FUNCTIONS), names)
-            self.assertGreater(sum(line.count for line in processes[pid]), 300)
+            self.assertGreater(sum(line.count for line in processes[pid]), 0.8 * ticks)
 
     def check_without(self, python):
         """Children are left alone unless asked for."""
