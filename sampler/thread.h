@@ -14,6 +14,9 @@
 #include "sampler/record.h"
 
 #define CHUNKS_MAX 2048u
+/* Where the first frame of a chunk begins: in the oldest chunk a slot is skipped (push_chunk, Python/pystate.c). */
+#define CHUNK_FIRST 32u
+#define CHUNK_NEXT 24u
 #define CFRAMES_MAX 8u
 
 struct chunk { /* a piece of the data stack: 3.11+ */

@@ -125,6 +125,7 @@ int walk_chain(struct walker *w, struct thread *t, raddr_t current)
 	raddr_t end = abi->tstate.base_frame != ABSENT ? t->tstate + (uint64_t)abi->tstate.base_frame : 0;
 	uint32_t hint = chain_start(t), steps = 0;
 	bool from_generator = false;
+	raddr_t outermost = 0;
 	int missing = 0;
 
 	if (end) {
@@ -155,12 +156,18 @@ int walk_chain(struct walker *w, struct thread *t, raddr_t current)
 			if (err < 0)
 				return err;
 			from_generator = frame_is_generator(abi, bytes);
+			outermost = frame;
 		}
 		frame = frame_previous(abi, bytes);
 	}
 	reverse(&t->seen);
-	/* A generator's link to its caller is cleared while it yields: the chain ends too early then. */
-	return missing || from_generator ? -EAGAIN : 0;
+	/* A chain can end too early: at a generator that yields, whose link to its caller is cleared, or at a frame that is just
+	 * being made and has no link yet. On the data stack the outermost frame is the first. */
+	if (missing || from_generator)
+		return -EAGAIN;
+	if (abi->frames == FRAMES_STACK && t->chunk_count > 0 && outermost != t->chunks[0].base + CHUNK_FIRST)
+		return -EAGAIN;
+	return 0;
 }
 
 static uint64_t site_of(const struct walker *w, const struct pyframe *frame, uint64_t *ret_identity)

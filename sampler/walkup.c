@@ -195,7 +195,7 @@ static const uint8_t *next_frame(struct climb *c, raddr_t caller, bool suspended
 	if (bytes)
 		return bytes;
 	for (uint32_t k = c->chunk; k < c->t->copy.chunk_count && k <= c->chunk + 1; k++) {
-		raddr_t at = k == c->chunk ? c->top : c->t->chunks[k].base + 24;
+		raddr_t at = k == c->chunk ? c->top : c->t->chunks[k].base + CHUNK_NEXT;
 		int err;
 
 		bytes = chunk_frame(c, k, at, &err);
@@ -267,7 +267,7 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 	c.through_c = false;
 	c.top = 0;
 	sort_links(&c);
-	frame = t->chunks[0].base + 32; /* the first slot of the oldest chunk is skipped (push_chunk, Python/pystate.c) */
+	frame = t->chunks[0].base + CHUNK_FIRST;
 	bytes = chunk_frame(&c, 0, frame, &err);
 	if (!bytes)
 		return -EAGAIN;

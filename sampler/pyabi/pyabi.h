@@ -90,6 +90,10 @@ struct pyabi {
 	enum py_attrs attrs;
 	enum py_dict_keys dict_keys;
 
+	/* Opcodes of instructions that leave a frame (return, yield, make a generator), 0-terminated: a frame that stands at
+	 * one is not in a call, whatever its stack pointer says. Source: Lib/opcode.py. Only where CALL_MARK_STACKTOP. */
+	uint8_t leaving_opcodes[8];
+
 	/* from _PyRuntime (3.6: absent, globals instead) */
 	struct {
 		int32_t interpreters; /* pointer to the newest interpreter */
@@ -151,9 +155,6 @@ struct pyabi {
 		int32_t iframe; /* the frame itself: 3.11+ */
 		int32_t state;
 	} gen;
-	/* Opcodes of instructions that leave a frame (return, yield, make a generator), 0-terminated: a frame that stands at
-	 * one is not in a call, whatever its stack pointer says. Source: Lib/opcode.py. Only where CALL_MARK_STACKTOP. */
-	uint8_t leaving_opcodes[8];
 	struct {
 		int32_t length, state, ascii_text, text;
 	} str;
