@@ -8,8 +8,10 @@
 #include "daemon/dump.h"
 #include "sampler/ring.h"
 
+/* A stack that moves all the time is caught between two moves sooner or later; not to be waited for any longer. */
+#define PATIENCE_NS (2 * NS_PER_S)
+
 enum {
-	TRIES = 1000, /* a stack that moves all the time is caught between two moves sooner or later */
 	SYMBOLS_MAX = 1 << 22,
 	THREADS_MAX = 1 << 16,
 };
@@ -166,7 +168,7 @@ static void *sample(void *context)
 {
 	struct sampling *sampling = context;
 
-	sampling->err = target_sample_once(sampling->target, sampling->ring, TRIES);
+	sampling->err = target_sample_once(sampling->target, sampling->ring, PATIENCE_NS);
 	ring_close(sampling->ring);
 	return NULL;
 }

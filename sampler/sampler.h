@@ -48,8 +48,9 @@ int sampler_event_fd(const struct sampler *sampler);
 void sampler_ask_mark(struct sampler *sampler, uint64_t sequence);
 bool sampler_is_realtime(const struct sampler *sampler);
 
-/* Reads every thread of a target once and writes the records into `ring`, in the calling thread, for `dump`; the
- * target must not have been handed over. Tries up to `tries` times for a whole sample of each thread. 0 or -errno. */
-int target_sample_once(struct target *target, struct ring *ring, unsigned tries);
+/* Reads every thread of a target once and writes the records into `ring`, in the calling thread, for `dump`; the target
+ * must not have been handed over. Reads again until each thread's stack was whole in one read, for at most patience_ns.
+ * 0 or -errno. */
+int target_sample_once(struct target *target, struct ring *ring, uint64_t patience_ns);
 
 #endif

@@ -104,21 +104,23 @@ static uint64_t all_lost(const struct target *target)
 	return lost;
 }
 
-int target_sample_once(struct target *target, struct ring *ring, unsigned tries)
+int target_sample_once(struct target *target, struct ring *ring, uint64_t patience_ns)
 {
 	static const struct sampler_options once = {.interval_ns = NS_PER_MS, .gc = true};
+	uint64_t end_ns = clock_now_ns() + patience_ns;
 	struct symtab *symbols;
 	int err = symtab_new(&symbols);
 
 	if (err)
 		return err;
 	err = target_adopt(target, &once, symbols, ring, 1);
-	for (unsigned i = 0; !err && i < tries; i++) {
+	while (!err) {
 		uint64_t lost = all_lost(target);
 
 		err = target_tick(target, clock_now_ns());
-		if (all_lost(target) == lost && target->held_count == 0)
+		if ((all_lost(target) == lost && target->held_count == 0) || clock_now_ns() >= end_ns)
 			break; /* each thread's stack has been whole */
+		ring_wake(ring);
 	}
 	if (target->codes) {
 		for (uint32_t i = 0; i < target->thread_count; i++)
