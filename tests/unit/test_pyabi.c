@@ -21,10 +21,12 @@ static const struct published {
 	{"3.15", words_3_15, COUNT(words_3_15)},
 };
 
-/* Is there an offset (an int32_t) at this place of struct pyabi? Not a flag, an enum or a kind of owner. */
+/* Is there an offset (an int32_t) at this place of struct pyabi? Not a flag, an enum, a kind of owner or an opcode. */
 static bool is_offset(size_t at)
 {
 	if (at < offsetof(struct pyabi, runtime) || at == offsetof(struct pyabi, code.bytecode_is_pointer))
+		return false;
+	if (at - offsetof(struct pyabi, leaving_opcodes) < sizeof(((struct pyabi *)0)->leaving_opcodes))
 		return false;
 	return at < offsetof(struct pyabi, owner) || at >= offsetof(struct pyabi, code);
 }
