@@ -177,21 +177,24 @@ static int learn_calls(struct target *target, struct walker *w, struct thread *t
 
 static int hold(struct target *target, const struct thread *t, uint16_t status, uint64_t now_ns, uint64_t weight_ns)
 {
-	struct held *held = &target->held[target->held_count];
-	uint32_t room = held->stack.room;
-	struct pyframe *frames = held->stack.frames;
+	struct held *held;
+	struct pystack stack;
 
 	if (target->held_count == HELD_MAX)
 		return -EAGAIN;
-	if (room < t->seen.depth) {
-		frames = realloc(frames, t->seen.depth * sizeof(*frames));
+	held = &target->held[target->held_count];
+	stack = held->stack;
+	if (stack.room < t->seen.depth) {
+		struct pyframe *frames = realloc(stack.frames, t->seen.depth * sizeof(*frames));
+
 		if (!frames)
 			return -ENOMEM;
-		room = t->seen.depth;
+		stack.frames = frames;
+		stack.room = t->seen.depth;
 	}
-	memcpy(frames, t->seen.frames, t->seen.depth * sizeof(*frames));
-	*held = (struct held){.thread = t->id, .status = status, .t_ns = now_ns, .weight_ns = weight_ns,
-	                      .stack = {.frames = frames, .depth = t->seen.depth, .room = room}};
+	stack.depth = t->seen.depth;
+	memcpy(stack.frames, t->seen.frames, stack.depth * sizeof(*stack.frames));
+	*held = (struct held){.thread = t->id, .status = status, .t_ns = now_ns, .weight_ns = weight_ns, .stack = stack};
 	target->held_count++;
 	return -EINPROGRESS;
 }

@@ -11,6 +11,7 @@
 
 #define RETRIES 6                  /* reads of one thread after the first */
 #define GROWTHS 64                 /* such reads that came closer, since the guess has grown */
+#define DOUBT_NS NS_PER_MS         /* a doubted code object is compared no more often than this */
 #define WATCH_NS (500 * NS_PER_US) /* thread lists and `collecting` are read no more often than this */
 #define RELIST_NS (1 * NS_PER_S)
 #define FACTS_NS (1 * NS_PER_S)
@@ -78,6 +79,22 @@ static int recheck_used(struct target *target, const struct thread *t, uint64_t 
 	return 0;
 }
 
+/* A walk that failed at a code object would fail at each tick where its address is used again by a longer one.
+ * -EAGAIN: so it was, and it is forgotten. */
+static int recheck_doubted(struct target *target, const struct thread *t, struct walker *w)
+{
+	const struct interp *interp = target_interp(target, t->interp);
+	struct code *code = w->doubted ? codes_find(target->codes, w->doubted) : NULL;
+
+	w->doubted = 0;
+	/* In a program that moves fast, the frame was just being made: then it was not long ago that its code was compared. */
+	if (!code || w->now_ns - code->checked_ns < DOUBT_NS ||
+	    codes_recheck(target->codes, &target->remote, code, interp ? interp->generation : 0, w->now_ns) == 0)
+		return 0;
+	runs_retire_codes(target);
+	return -EAGAIN;
+}
+
 /* A thread state with its creator's ids and no frames: of a thread that has not begun, or (3.8 to 3.12) of a subinterpreter
  * that stands idle. It is no thread of its own. */
 static bool is_shadow(const struct target *target, const struct thread *t)
@@ -108,9 +125,12 @@ static void sample_thread(struct target *target, struct thread *t, struct walker
 	w->plan = &target->plan;
 	w->disagreed = 0;
 	w->exhausted = false;
+	w->doubted = 0;
 	for (int i = 0, grown = 0;; w->grew ? grown++ : i++) {
 		w->grew = false;
 		err = i + grown == 0 ? prove_walk(w, t) : prove_again(target, w, t);
+		if (w->doubted && recheck_doubted(target, t, w) != 0)
+			err = -EAGAIN;
 		if (err == 0 && is_shadow(target, t))
 			return;
 		if (err == 0)

@@ -97,8 +97,10 @@ static int chain_add(struct walker *w, struct thread *t, raddr_t frame, const ui
 		}
 		w->grew = true;
 	}
-	if (!frame_offset(abi, bytes, code, &offset))
+	if (!frame_offset(abi, bytes, code, &offset)) {
+		w->doubted = addr;
 		return -EAGAIN;
+	}
 	if (abi->frames == FRAMES_HEAP) {
 		/* One that has not begun is executed all the same when its call is being traced. */
 		if (offset >= 0 && !frame_is_executing(abi, bytes))

@@ -22,6 +22,7 @@ struct walker {
 	uint64_t now_ns;
 	int disagreed; /* reads of this sample in which the thread state named a frame in a heap object that was not the leaf */
 	bool exhausted; /* no more code can be decoded in this tick: reading again is in vain */
+	raddr_t doubted; /* code that an instruction pointer does not lie in: what is cached may be of an object before it. 0: none */
 	bool grew; /* the guess has grown: reading again is worth while */
 };
 

@@ -175,8 +175,10 @@ static bool has_begun(const struct climb *c, uint32_t chunk, raddr_t frame, cons
 
 	if (!code && codes_load(c->w->codes, c->w->remote, addr, c->w->now_ns, &code) != 0)
 		return true; /* the walk stumbles over it and tries again */
-	if (!frame_offset(abi, bytes, code, &offset))
+	if (!frame_offset(abi, bytes, code, &offset)) {
+		c->w->doubted = addr;
 		return false;
+	}
 	if (offset >= (int64_t)code->traceable_bytes || frame_is_generator(abi, bytes))
 		return true;
 	if (code->traceable_bytes < code->bytecode_bytes)
@@ -291,8 +293,10 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 			if (err)
 				return -EAGAIN;
 		}
-		if (!frame_offset(abi, bytes, code, &offset))
+		if (!frame_offset(abi, bytes, code, &offset)) {
+			w->doubted = addr;
 			return -EAGAIN;
+		}
 		kept = generator || offset >= (int64_t)code->traceable_bytes;
 		if (kept && !stack_push(&t->seen, (struct pyframe){.frame = frame, .code = addr, .offset = offset}))
 			return -ENOMEM;
