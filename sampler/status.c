@@ -6,7 +6,7 @@
 #include "base/clock.h"
 
 #define ASK_NS (200 * NS_PER_US)      /* the kernel is asked about a thread no more often than this */
-#define WOKEN_NS (10 * NS_PER_MS)     /* a waiter looks up every 5 ms (sys.getswitchinterval()) and may not get a CPU at once */
+#define WOKEN_NS (5 * NS_PER_MS)      /* a waiter looks up every 5 ms (sys.getswitchinterval()) and may not get a CPU at once */
 #define STATUS_ACTIVE_BIT (1u << 4)   /* PyThreadState._status.active (Include/cpython/pystate.h, 3.12+) */
 
 static bool holds_gil(const struct target *target, const struct thread *t, const uint8_t *head)
