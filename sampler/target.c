@@ -83,6 +83,9 @@ void target_finish(struct target *target, uint64_t now_ns, enum target_event eve
 {
 	prove_give_up_held(target);
 	runs_close_all(target);
+	for (uint32_t i = 0; i < target->thread_count; i++)
+		if (target->threads[i]->name[0] && !target->threads[i]->announced)
+			thread_announce(target, target->threads[i]); /* its name came after its last stack */
 	if (target->attached) {
 		target_write_facts(target);
 		target_announce(target, event, now_ns);
