@@ -95,13 +95,14 @@ class Status(Shares):
                 for value, share in (("gil", 0), ("gil_wait", 0), ("on_cpu", 0), ("idle", 1)):
                     self.assert_share(thread, value, share, share, "it is parked")
             else:
-                inside, outside = rows[int(name.split()[1])][:2]
+                inside, outside, off_cpu = rows[int(name.split()[1])][:3]
                 share = outside / max(1, inside + outside)
-                why = "in C for %.3f of its time" % (1 - share)
+                waited = off_cpu / max(1, inside + outside)
+                why = "in C for %.3f of its time, off the CPU for %.3f" % (1 - share, waited)
                 self.assert_share(thread, "gil", 0, share, why)
-                self.assert_share(thread, "gil_wait", 0, share, why)
+                self.assert_share(thread, "gil_wait", 0, share + waited, why)
                 self.assert_share(thread, "idle", 0, 0, "it is runnable or wants the GIL")
-                self.assert_share(thread, "on_cpu", 1 - share, 1, why)
+                self.assert_share(thread, "on_cpu", 1 - share - waited, 1, why)
         self.assertEqual(
             sum(thread.total("unknown") for thread in profile.threads), 0, "this machine tells whether a thread runs"
         )
