@@ -127,13 +127,14 @@ $(BUILD)/header/%.ok: % $(BUILD)/flags
 $(HEADER_CHECKS): $(HEADERS)
 check-headers: $(HEADER_CHECKS)
 
-# Quick, about three minutes; BENCH_FULL=1 takes every workload and peer, and most of an hour; BENCH_ARGS: tests/bench/run --help.
+# Quick, about six minutes; BENCH_FULL=1 takes every workload and peer, and most of an hour; BENCH_ARGS: tests/bench/run --help.
 $(BUILD)/tests/bench/limit: $(BUILD)/obj/tests/bench/limit.o $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(CFLAGS) $(SAN_FLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^)
-bench: all $(BUILD)/tests/bench/limit ## measure: rate, CPU a sample, memory, what the target loses
-	$(Q)tests/bench/setup-peers $(if $(BENCH_FULL),,tachyon) || true
-	$(Q)SAMPLED=$(BUILD)/sampled LIMIT=$(BUILD)/tests/bench/limit $(PYTHON) tests/bench/run $(if $(BENCH_FULL),--full) $(BENCH_ARGS)
+bench: all $(BUILD)/tests/bench/limit $(BUILD)/tests/oracle/truth ## measure: rate, CPU a sample, memory, what the target loses
+	$(Q)tests/bench/setup-peers $(if $(BENCH_FULL),,tachyon austin) || true
+	$(Q)SAMPLED=$(BUILD)/sampled LIMIT=$(BUILD)/tests/bench/limit SAMPLED_TRUTH=$(BUILD)/tests/oracle/truth $(PYTHON) \
+		tests/bench/run $(if $(BENCH_FULL),--full) $(BENCH_ARGS)
 
 demo: all ## profile a small Python program for 5 s: ./flamegraph.html
 	$(Q)SAMPLED=$(BUILD)/sampled PYTHON=$(PYTHON) tests/demo.sh

@@ -75,7 +75,6 @@ static void facts_add(struct rec_facts *sum, const struct rec_facts *facts)
 	sum->attempts += facts->attempts;
 	sum->samples += facts->samples;
 	sum->runs += facts->runs;
-	sum->retries += facts->retries;
 	sum->confirms += facts->confirms;
 	sum->truncated += facts->truncated;
 	sum->unsampled_ns += facts->unsampled_ns;
@@ -86,6 +85,8 @@ static void facts_add(struct rec_facts *sum, const struct rec_facts *facts)
 	sum->symbols += facts->symbols;
 	for (int i = 0; i < LOSS_CAUSES; i++)
 		sum->lost[i] += facts->lost[i];
+	for (int i = 0; i < RETRY_CAUSES; i++)
+		sum->retries[i] += facts->retries[i];
 }
 
 void profile_facts(const struct profile *profile, struct rec_facts *ret_facts)

@@ -20,7 +20,7 @@
 #define RING_BYTES (UINT64_C(2) << 20)
 /* Ticks that come every 100 µs or faster fill the small ring in less time than the aggregator may be kept off the
  * CPU. */
-#define RING_FAST_BYTES       (UINT64_C(16) << 20)
+#define RING_FAST_BYTES       (UINT64_C(4) << 20)
 #define RING_FAST_INTERVAL_NS (100 * NS_PER_US)
 #define TREES_MAX_BYTES       (UINT64_C(1) << 30)
 #define PROGRESS_NS           (250 * NS_PER_MS)

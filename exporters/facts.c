@@ -149,7 +149,7 @@ static void add_losses(struct facts *f)
 void facts_make(struct facts *ret_facts, const struct profile *profile)
 {
 	struct facts *f = ret_facts;
-	uint64_t wall_ns = profile_sum(profile, VALUE_WALL);
+	uint64_t wall_ns = profile_sum(profile, VALUE_WALL), retries = 0;
 	char time[32], share[16];
 	struct fact *fact;
 
@@ -168,7 +168,9 @@ void facts_make(struct facts *ret_facts, const struct profile *profile)
 	add_count(f, "attempts", "samples tried", f->sum.attempts, FACT_PLAIN);
 	add_count(f, "samples", "samples taken", f->sum.samples, FACT_PLAIN);
 	add_losses(f);
-	add_count(f, "retries", "reads repeated (torn)", f->sum.retries, FACT_PLAIN);
+	for (int i = 0; i < RETRY_CAUSES; i++)
+		retries += f->sum.retries[i];
+	add_count(f, "retries", "reads repeated (torn)", retries, FACT_PLAIN);
 	add_count(f, "confirms", "reads repeated (new edge)", f->sum.confirms, FACT_PLAIN);
 	add_loss(f, "truncated", "stacks truncated", f->sum.truncated, f->sum.samples);
 	fact = add(f, "unsampled_ns", "thread time not sampled", (double)f->sum.unsampled_ns,

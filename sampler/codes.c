@@ -18,6 +18,7 @@
 #define BYTECODE_MAX (1u << 28)
 #define FRAME_SLOTS_MAX (1 << 20)
 #define SCANNED_MAX (1u << 20) /* bytes of bytecode */
+#define CACHES_MAX 9           /* units behind an instruction that calls */
 /* Decoding in one tick takes at most this long; the rest waits for the next tick. */
 #define DECODE_NS (200 * NS_PER_US)
 /* An address is not trusted for longer than this without comparing; nor at all while the code object is this young, or
@@ -38,7 +39,7 @@ struct codes {
 	struct code **table; /* open addressing by address; power of two */
 	uint32_t room, count;
 	raddr_t code_type; /* the type object of code objects, learnt from the first one that says so; 0: not yet */
-	uint32_t *retired; /* symbol references to give back */
+	struct code **retired; /* owned; out of the table, but what is held of late samples may still name them */
 	uint32_t retired_count, retired_room;
 	uint64_t stale;
 	uint64_t stale_ns; /* when the last entry proved stale; 0: none yet */
@@ -71,7 +72,9 @@ static void code_free(struct code *code)
 {
 	free(code->lines);
 	free(code->leaving);
+	free(code->calling);
 	free(code->indirect);
+	free(code->sites);
 	free(code);
 }
 
@@ -123,6 +126,14 @@ struct code *codes_find(const struct codes *c, raddr_t addr)
 	return c->table[place_of(c, addr)];
 }
 
+struct code *codes_find_retired(const struct codes *c, raddr_t addr)
+{
+	for (uint32_t i = 0; i < c->retired_count; i++)
+		if (c->retired[i]->addr == addr)
+			return c->retired[i];
+	return NULL;
+}
+
 static bool grow(struct codes *c)
 {
 	struct code **old = c->table;
@@ -151,15 +162,14 @@ static bool retire(struct codes *c, struct code *code)
 
 	if (c->retired_count == c->retired_room) {
 		uint32_t room = c->retired_room ? 2 * c->retired_room : 64;
-		uint32_t *list = realloc(c->retired, room * sizeof(*list));
+		struct code **list = realloc(c->retired, room * sizeof(*list));
 
 		if (!list)
 			return false;
 		c->retired = list;
 		c->retired_room = room;
 	}
-	if (code->symbol)
-		c->retired[c->retired_count++] = code->symbol;
+	c->retired[c->retired_count++] = code;
 	c->table[hole] = NULL;
 	for (uint32_t i = (hole + 1) & mask; c->table[i]; i = (i + 1) & mask) {
 		uint32_t home = hash_addr(c->table[i]->addr) & mask;
@@ -171,7 +181,6 @@ static bool retire(struct codes *c, struct code *code)
 		}
 	}
 	c->count--;
-	code_free(code);
 	return true;
 }
 
@@ -182,8 +191,13 @@ bool codes_any_retired(const struct codes *c)
 
 void codes_drop_retired(struct codes *c)
 {
-	while (c->retired_count > 0)
-		symtab_unref(c->symbols, c->retired[--c->retired_count]);
+	while (c->retired_count > 0) {
+		struct code *code = c->retired[--c->retired_count];
+
+		if (code->symbol)
+			symtab_unref(c->symbols, code->symbol);
+		code_free(code);
+	}
 }
 
 bool codes_need_recheck(const struct codes *c, const struct code *code, uint64_t generation, uint64_t now_ns)
@@ -308,6 +322,7 @@ static void read_lines(struct codes *c, const struct remote *r, raddr_t table, s
 		return;
 	if (size > 0 && pyobj_bytes(r, c->abi, table, bytes, (size_t)size) != size)
 		goto out;
+	code->content = hash_bytes(code->bytecode_bytes, bytes, (size_t)size);
 	count = linetable_decode(c->abi->lines, bytes, (size_t)size, code->first_line, c->scratch, c->scratch_room);
 	if (count > (int64_t)c->scratch_room) {
 		struct line_range *scratch = realloc(c->scratch, (size_t)count * sizeof(*scratch));
@@ -349,26 +364,67 @@ static int read_symbol(struct codes *c, const struct remote *r, const uint8_t *h
 	}
 	text.name_bytes = (uint32_t)name_bytes;
 	text.file_bytes = file_bytes > 0 ? (uint32_t)file_bytes : 0;
+	code->content = hash_bytes(code->content ^ code->first_line, text.name, text.name_bytes);
+	code->content = hash_bytes(code->content, file, text.file_bytes);
 	if (name_cut || file_cut)
 		text.flags |= SYMBOL_CUT;
 	code->symbol = symtab_intern(c->symbols, &text);
 	return code->symbol ? 0 : -ENOMEM;
 }
 
-/* Which instructions leave the frame. Specialisation changes bytecode while it runs, but not these. Without memory, or
- * where the bytecode cannot be read, none is known. */
-static void read_leaving(const struct codes *c, const struct remote *r, struct code *code)
+static void set_bit(uint8_t *bits, uint32_t unit)
 {
+	bits[unit / 8] |= (uint8_t)(1u << unit % 8);
+}
+
+/* Which instructions leave the frame, and which can call. Specialisation changes bytecode while it runs, but neither of these. What
+ * looks like one may be the cache behind another one: a bit too many does no harm. Without memory, or where the bytecode cannot be
+ * read, nothing is known. */
+static void read_bytecode(const struct codes *c, const struct remote *r, struct code *code)
+{
+	uint32_t units = code->bytecode_bytes / 2;
 	uint8_t *bytes;
 
-	if (c->abi->call_mark != CALL_MARK_STACKTOP || code->bytecode_bytes > SCANNED_MAX)
+	if (c->abi->frames != FRAMES_STACK || code->bytecode_bytes > SCANNED_MAX)
+		return;
+	bytes = malloc(code->bytecode_bytes);
+	if (!bytes || remote_read(r, code->bytecode, bytes, code->bytecode_bytes) != 0)
+		goto out;
+	code->leaving = calloc(units / 8 + 1, 1);
+	code->calling = calloc(units / 8 + 1, 1);
+	for (uint32_t i = 0; code->leaving && code->calling && i < units; i++) {
+		uint8_t opcode = bytes[2 * i];
+		uint32_t first = i + c->abi->calling[opcode] - 1, last = first;
+
+		if (memchr(c->abi->leaving_opcodes, opcode, strlen((const char *)c->abi->leaving_opcodes)))
+			set_bit(code->leaving, i);
+		if (c->abi->calling[opcode] == CALLING_HIDDEN) {
+			first = i;
+			last = i + CACHES_MAX;
+		}
+		for (uint32_t k = first; c->abi->calling[opcode] && k <= last && k < units; k++)
+			set_bit(code->calling, k);
+	}
+out:
+	free(bytes);
+}
+
+/* Where it calls and from which slots. Without memory, or where the bytecode cannot be read, none is known. */
+static void read_sites(const struct codes *c, const struct remote *r, const uint8_t *head, struct code *code)
+{
+	int32_t stacksize = frame_i32(head, c->abi->code.stacksize);
+	uint8_t *bytes;
+	int count = 0;
+
+	if (c->abi->frames != FRAMES_HEAP || code->bytecode_bytes > SCANNED_MAX || stacksize < 0)
 		return;
 	bytes = malloc(code->bytecode_bytes);
 	if (bytes && remote_read(r, code->bytecode, bytes, code->bytecode_bytes) == 0)
-		code->leaving = calloc(code->bytecode_bytes / 16 + 1, 1);
-	for (uint32_t i = 0; code->leaving && i + 1 < code->bytecode_bytes; i += 2)
-		if (memchr(c->abi->leaving_opcodes, bytes[i], strlen((const char *)c->abi->leaving_opcodes)))
-			code->leaving[i / 16] |= (uint8_t)(1u << (i / 2 % 8));
+		count = callsites_find_all(c->abi, bytes, code->bytecode_bytes, (uint32_t)stacksize, &code->sites);
+	for (int i = 0; i < count; i++)
+		if (code->sites[i].end > code->stack_slots)
+			code->stack_slots = code->sites[i].end;
+	code->site_count = count > 0 ? (uint32_t)count : 0;
 	free(bytes);
 }
 
@@ -391,7 +447,8 @@ static int decode(struct codes *c, const struct remote *r, raddr_t addr, struct 
 	err = read_extent(c, r, head, code);
 	if (err)
 		return err;
-	read_leaving(c, r, code);
+	read_bytecode(c, r, code);
+	read_sites(c, r, head, code);
 	read_lines(c, r, frame_u64(head, abi->code.linetable), code);
 	return read_symbol(c, r, head, code);
 }

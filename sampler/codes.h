@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sampler/callsites.h"
 #include "sampler/linetable.h"
 #include "sampler/pyabi/pyabi.h"
 #include "sampler/remote.h"
@@ -25,8 +26,16 @@ struct code {
 	uint32_t line_count;
 	struct line_range *lines; /* owned */
 	uint8_t *leaving;         /* owned; a bit for each unit that returns or yields; NULL where the version needs none */
+	uint8_t *calling;         /* owned; a bit for each unit at which a frame that called a Python function can stand; NULL: not known */
 	uint8_t *indirect;        /* owned; a bit for each unit at which C, or a generator's resumption, was seen to lead on to a frame */
+	struct callsite *sites;   /* owned; by offset; to 3.10 */
+	uint32_t site_count;
+	uint32_t stack_slots;     /* of the value stack that they use */
+	uint64_t caller;          /* where frames of it were called from: a hash of code and instruction; 0: not seen yet */
+	uint32_t caller_seen;     /* so often, and never from anywhere else */
+	bool callers_differ;
 	uint64_t identity;        /* hash of the words that tell this code object from the next at its address */
+	uint64_t content;         /* hash of what it says: name, file, lines, length: equal for one that is compiled again */
 	uint64_t loaded_ns;
 	uint64_t checked_ns;      /* when identity was last compared */
 	uint64_t generation;      /* of the interpreter's code objects, when identity was last compared */
@@ -46,9 +55,11 @@ struct code *codes_find(const struct codes *codes, raddr_t addr);
  * in this tick is used up). */
 int codes_load(struct codes *codes, const struct remote *r, raddr_t addr, uint64_t now_ns, struct code **ret_code);
 /* Compares the identity of an entry with the target. 0: the same still; -ESTALE: another object lies there, or none;
- * the entry is gone, its symbol on the list of codes_drop_retired(). */
+ * the entry is retired. */
 int codes_recheck(struct codes *codes, const struct remote *r, struct code *code, uint64_t generation, uint64_t now_ns);
-/* Symbols of entries that went: true when there are any. Before dropping them the caller closes runs that name them. */
+/* An entry that went since codes_drop_retired() was called last, or NULL. */
+struct code *codes_find_retired(const struct codes *codes, raddr_t addr);
+/* Entries that went: true when there are any. Before dropping them the caller closes runs that name them. */
 bool codes_any_retired(const struct codes *codes);
 void codes_drop_retired(struct codes *codes);
 /* Whether an entry must be compared with the target's memory before it is believed. `generation` is the interpreter's count
@@ -64,6 +75,12 @@ static inline bool code_leaves(const struct code *code, int64_t offset)
 	return code->leaving && offset >= 0 && (code->leaving[offset / 16] >> (offset / 2 % 8) & 1) != 0;
 }
 
+/* Whether a frame that stands here may have called a Python function without leaving the interpreter's loop. */
+static inline bool code_calls(const struct code *code, int64_t offset)
+{
+	return !code->calling || (offset >= 0 && (code->calling[offset / 16] >> (offset / 2 % 8) & 1) != 0);
+}
+
 /* Whether a frame that stands here may have a callee that only the thread state leads to. */
 static inline bool code_is_indirect(const struct code *code, int64_t offset)
 {
@@ -72,6 +89,22 @@ static inline bool code_is_indirect(const struct code *code, int64_t offset)
 
 /* Notes that it has. Without memory nothing is noted. */
 void code_mark_indirect(struct code *code, int64_t offset);
+
+#define CALLER_SIGHTINGS 32
+
+/* Notes from where a frame of it was called. */
+static inline void code_called_from(struct code *code, uint64_t caller)
+{
+	code->callers_differ |= code->caller_seen > 0 && code->caller != caller;
+	code->caller = caller;
+	code->caller_seen += code->caller_seen < CALLER_SIGHTINGS;
+}
+
+/* Whether there is one place only from which it is called, as far as is known. */
+static inline bool code_has_one_caller(const struct code *code)
+{
+	return !code->callers_differ && code->caller_seen >= CALLER_SIGHTINGS;
+}
 
 static inline uint32_t code_line(const struct code *code, int64_t offset)
 {

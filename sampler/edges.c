@@ -7,24 +7,46 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 
 #define ROOM_FIRST 1024u
 #define ROOM_MAX (1u << 18) /* 2 MiB of keys a target */
 
 #define PENDING_ROOM 4096u
 #define PENDING_WAYS 16u /* so many keys of one stack may fall together and still all become known */
-#define PENDING_NS (10 * NS_PER_S)
+#define PENDING_NS (20 * NS_PER_S)
+/* By share: so many sightings in single copies, each standing for so many of the site's or the callee's. A copy takes up to a
+ * quarter of a microsecond, so of the sightings of a function that runs for one every tenth or so is torn. */
+#define SHARE_SIGHTINGS 16
+#define SHARE 2
+#define ALIKE_SHARE 100 /* of what is seen alike in two copies */
+#define PLENTY 64       /* a site and a callee that were seen so often, and a share below FALSE_SHARE: not a call */
+#define FALSE_SHARE 10
+#define RARE_SHARE 2
+#define COUNTS 16384u /* counters; parts that fall together count as one, which only makes a call wait longer */
+#define HALVE_NS (10 * NS_PER_S)
 
 struct pending { /* not known yet */
 	uint64_t key;
 	uint64_t first_ns;
-	uint32_t sightings;
+	uint16_t sightings; /* in both copies of a double read */
+	uint16_t singles;   /* in one copy; stops at the most it can hold */
+};
+
+#define TALLIES 8192u
+
+struct tally {
+	uint64_t key;
+	uint32_t count;
 };
 
 struct edges {
 	uint64_t *keys; /* 0: empty */
 	uint32_t room, count;
+	uint32_t counts[COUNTS]; /* of sites and callees, in the last seconds: halved now and then */
+	uint64_t halved_ns;
 	struct pending pending[PENDING_ROOM]; /* sets of PENDING_WAYS by key; a newer one takes the place of the oldest */
+	struct tally tallies[TALLIES];
 };
 
 int edges_new(struct edges **ret_edges)
@@ -91,33 +113,160 @@ static void add(struct edges *e, uint64_t key)
 	e->count++;
 }
 
-/* The entry of this key, or the oldest of those it may take. */
-static struct pending *find_pending(struct edges *e, uint64_t key)
+static uint32_t set_of(uint64_t key)
 {
-	struct pending *set = &e->pending[(key >> 8) % (PENDING_ROOM / PENDING_WAYS) * PENDING_WAYS];
-	struct pending *oldest = set;
-
-	for (uint32_t i = 0; i < PENDING_WAYS; i++) {
-		if (set[i].key == key)
-			return &set[i];
-		if (set[i].first_ns < oldest->first_ns)
-			oldest = &set[i];
-	}
-	return oldest;
+	return (uint32_t)(key >> 8) % (PENDING_ROOM / PENDING_WAYS) * PENDING_WAYS;
 }
 
-bool edges_sight(struct edges *e, uint64_t key, uint64_t now_ns)
+/* The entry of this key, made anew where there is none or it is too old, in the place of the oldest of its set. */
+static struct pending *get_pending(struct edges *e, uint64_t key, uint64_t now_ns)
+{
+	struct pending *set = &e->pending[set_of(key)];
+	struct pending *found = set;
+
+	for (uint32_t i = 0; i < PENDING_WAYS; i++) {
+		if (set[i].key == key) {
+			found = &set[i];
+			break;
+		}
+		if (set[i].first_ns < found->first_ns)
+			found = &set[i];
+	}
+	if (found->key != key || now_ns - found->first_ns > PENDING_NS)
+		*found = (struct pending){.key = key, .first_ns = now_ns};
+	return found;
+}
+
+/* How often the rarer part of a call was seen. */
+static uint64_t seen_of(const struct edges *e, const struct call *call)
+{
+	uint32_t site = e->counts[call->site % COUNTS], callee = e->counts[call->callee % COUNTS];
+
+	return site < callee ? site : callee;
+}
+
+/* The call alone, whoever led to it. */
+static uint64_t edge_of(const struct call *call)
+{
+	return hash_combine(call->site, call->callee) | 1;
+}
+
+/* A copy that is torn pairs a site with the callee of the next one. So a site that is known to call something else says nothing by
+ * its share. */
+static bool calls_another(const struct edges *e, const struct call *call)
+{
+	return edges_has(e, call->site) && !edges_has(e, edge_of(call));
+}
+
+void edges_learn(struct edges *e, const struct call *call)
+{
+	add(e, call->key);
+	add(e, call->site);
+	add(e, edge_of(call));
+}
+
+bool edges_sight_key(struct edges *e, uint64_t key, uint64_t now_ns)
 {
 	struct pending *pending;
 
 	if (edges_has(e, key))
 		return false;
-	pending = find_pending(e, key);
-	if (pending->key != key || now_ns - pending->first_ns > PENDING_NS)
-		*pending = (struct pending){.key = key, .first_ns = now_ns};
+	pending = get_pending(e, key, now_ns);
 	if (++pending->sightings < EDGE_SIGHTINGS)
 		return false;
 	*pending = (struct pending){0};
 	add(e, key);
 	return true;
+}
+
+bool edges_sight(struct edges *e, const struct call *call, uint64_t now_ns)
+{
+	struct pending *pending;
+
+	if (edges_has(e, call->key))
+		return false;
+	pending = get_pending(e, call->key, now_ns);
+	if (pending->sightings < UINT16_MAX)
+		pending->sightings++;
+	if (pending->sightings < EDGE_SIGHTINGS || pending->sightings * (uint64_t)ALIKE_SHARE < seen_of(e, call))
+		return false;
+	*pending = (struct pending){0};
+	edges_learn(e, call);
+	return true;
+}
+
+bool edges_sight_once(struct edges *e, const struct call *call, uint64_t now_ns)
+{
+	struct pending *pending;
+	uint64_t seen = seen_of(e, call), singles;
+
+	if (edges_has(e, call->key))
+		return false;
+	pending = get_pending(e, call->key, now_ns);
+	if (pending->singles < UINT16_MAX)
+		pending->singles++;
+	singles = pending->singles;
+	if (singles < SHARE_SIGHTINGS || singles * SHARE < seen || calls_another(e, call))
+		return false;
+	*pending = (struct pending){0};
+	edges_learn(e, call);
+	return true;
+}
+
+static const struct pending *find_pending(const struct edges *e, uint64_t key)
+{
+	const struct pending *set = &e->pending[set_of(key)];
+
+	for (uint32_t i = 0; i < PENDING_WAYS; i++)
+		if (set[i].key == key)
+			return &set[i];
+	return NULL;
+}
+
+bool edges_is_false(const struct edges *e, const struct call *call)
+{
+	uint64_t seen = seen_of(e, call);
+	const struct pending *pending;
+
+	if (seen < PLENTY || edges_has(e, call->key))
+		return false;
+	pending = find_pending(e, call->key);
+	return !pending || pending->singles * (uint64_t)FALSE_SHARE < seen;
+}
+
+bool edges_is_rare(const struct edges *e, const struct call *call)
+{
+	const struct pending *pending = find_pending(e, call->key);
+
+	return edges_has(e, call->key) || (pending && pending->singles * (uint64_t)RARE_SHARE >= seen_of(e, call) && !calls_another(e, call));
+}
+
+void edges_count(struct edges *e, uint64_t part, uint32_t weight, uint64_t now_ns)
+{
+	if (now_ns - e->halved_ns > HALVE_NS) {
+		for (uint32_t i = 0; i < COUNTS; i++)
+			e->counts[i] /= 2;
+		e->halved_ns = now_ns;
+	}
+	e->counts[part % COUNTS] += weight;
+}
+
+uint32_t edges_tally(struct edges *e, uint64_t key, uint32_t least)
+{
+	struct tally *tally = &e->tallies[(key >> 8) % TALLIES];
+
+	if (tally->key != key)
+		*tally = (struct tally){.key = key};
+	if (least == 0)
+		tally->count += tally->count < UINT32_MAX;
+	else if (least > tally->count)
+		tally->count = least;
+	return tally->count;
+}
+
+uint32_t edges_tallied(const struct edges *e, uint64_t key)
+{
+	const struct tally *tally = &e->tallies[(key >> 8) % TALLIES];
+
+	return tally->key == key ? tally->count : 0;
 }

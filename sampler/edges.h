@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls that are known to be possible: seen alike in both copies of a double read EDGE_SIGHTINGS times within seconds (once
- * may be chance: a copy that is torn the same way twice). A sample made of known calls is accepted at once; another one must
- * first prove itself. A call is the callee's code and the
- * EDGE_SITES innermost call sites (code and instruction) that led to it, so that a function whose callee depends on who called
- * it is judged right, too. Bounded: when full, the table
- * begins anew. */
+/* Which calls are known to be possible. A sample made of known calls is accepted at once; another one must first prove
+ * itself. A call is the callee's code and the EDGE_SITES innermost call sites (code and instruction) that led to it, so that a
+ * function whose callee depends on who called it is judged right, too. A call becomes known
+ *
+ * - when it was seen alike in both copies of a double read EDGE_SIGHTINGS times, or
+ * - by its share: a copy that is torn shows a false call once in ten, a hundred, a thousand times that its site and its callee are
+ *   seen, while a true one, be it ever so seldom, is a good part of all calls of its callee, or of all that its site is seen at. That is
+ *   for calls whose frames were copied in one piece, or were the same before and after it.
+ *
+ * All of it within seconds. Bounded: when full, the table begins anew. */
 #ifndef SAMPLED_SAMPLER_EDGES_H
 #define SAMPLED_SAMPLER_EDGES_H
 
@@ -14,12 +18,35 @@
 #define EDGE_SIGHTINGS 3
 #define EDGE_SITES 5
 
+struct call {
+	uint64_t key;    /* of the callee and the sites that led to it; the three are hashes, not 0 */
+	uint64_t site;   /* where the caller stands */
+	uint64_t callee;
+};
+
 struct edges;
 
 int edges_new(struct edges **ret_edges);
 void edges_free(struct edges *edges);
 bool edges_has(const struct edges *edges, uint64_t key);
-/* Seen alike once more. True: with this sighting it has become known. */
-bool edges_sight(struct edges *edges, uint64_t key, uint64_t now_ns);
+/* Seen alike in two copies once more. True: with this sighting it has become known. */
+bool edges_sight(struct edges *edges, const struct call *call, uint64_t now_ns);
+/* The same for a key of any kind, whatever its share. */
+bool edges_sight_key(struct edges *edges, uint64_t key, uint64_t now_ns);
+/* Seen while nothing moved: known. */
+void edges_learn(struct edges *edges, const struct call *call);
+/* Seen in one copy. True: known by its share now. */
+bool edges_sight_once(struct edges *edges, const struct call *call, uint64_t now_ns);
+/* Its site and its callee were seen many times, and it hardly ever: a copy that is torn. */
+bool edges_is_false(const struct edges *edges, const struct call *call);
+/* Nothing speaks against a call that was seen in single copies only: it is most of what was seen of its site, or its callee. */
+bool edges_is_rare(const struct edges *edges, const struct call *call);
+/* Counts that a site or a callee was seen, `weight` times. */
+void edges_count(struct edges *edges, uint64_t part, uint32_t weight, uint64_t now_ns);
+
+/* Counts by key; few are kept, and a newer key takes an older one's place. edges_tally() adds one, or raises the count to `least`
+ * where that is not 0, and returns it. */
+uint32_t edges_tally(struct edges *edges, uint64_t key, uint32_t least);
+uint32_t edges_tallied(const struct edges *edges, uint64_t key);
 
 #endif

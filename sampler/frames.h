@@ -15,6 +15,7 @@ struct pyframe { /* what one sample keeps of a frame */
 	raddr_t frame;
 	raddr_t code;
 	int64_t offset; /* of the instruction, in bytes from the first one; below 0: nothing ran yet */
+	uint64_t callable; /* what its value stack has for the call it stands at; 0: not looked at */
 };
 
 /* Frames of one stack, outermost first. */
@@ -22,6 +23,12 @@ struct pystack {
 	struct pyframe *frames; /* owned */
 	uint32_t depth, room;
 };
+
+/* Whether a frame can lie there at all. */
+static inline bool frame_may_be(raddr_t frame)
+{
+	return frame >= 65536 && (frame & 7) == 0;
+}
 
 static inline uint64_t frame_u64(const uint8_t *bytes, int32_t offset)
 {
@@ -90,6 +97,18 @@ static inline bool frame_is_suspended(const struct pyabi *abi, const uint8_t *by
 	if (abi->call_mark != CALL_MARK_STACKTOP)
 		return true;
 	return frame_i32(bytes, abi->frame.stacktop) >= (int32_t)code->locals;
+}
+
+/* Whether a frame of a thread has been left: its stack pointer is stored for the last time when it returns, and is 0 once its
+ * variables are released (_PyFrame_ClearLocals, Python/frame.c). Versions without such a mark clear the code. */
+static inline bool frame_is_left(const struct pyabi *abi, const uint8_t *bytes, const struct code *code, int64_t offset)
+{
+	int32_t top;
+
+	if (abi->call_mark != CALL_MARK_STACKTOP)
+		return false;
+	top = frame_i32(bytes, abi->frame.stacktop);
+	return top >= 0 && (top < (int32_t)code->locals || code_leaves(code, offset));
 }
 
 /* Heap frames (to 3.10): whether the frame is being executed, or is an outer frame of one that is. */

@@ -8,31 +8,36 @@
 
 #define PLAN_BYTES_MAX (64u << 20)
 #define SEGMENTS_MAX 1024u /* UIO_MAXIOV: what one call takes */
+#define GAP_MAX 512u       /* bytes between two pieces that are read along */
+#define SEGMENT_BYTES_MAX 65536u
 
 void plan_release(struct plan *p)
 {
 	free(p->pieces);
+	free(p->segments);
 	free(p->memory);
 	free(p->local);
 	free(p->from);
 	*p = (struct plan){0};
 }
 
+/* *array, of elements of `bytes` bytes, with room for `room` of them. */
+static bool grow_array(void **array, uint32_t room, size_t bytes)
+{
+	void *grown = realloc(*array, room * bytes);
+
+	if (grown)
+		*array = grown;
+	return grown != NULL;
+}
+
 static bool grow_pieces(struct plan *p)
 {
 	uint32_t room = p->room ? 2 * p->room : 64;
-	struct piece *pieces = realloc(p->pieces, room * sizeof(*pieces));
-	struct iovec *local, *from;
 
-	if (pieces)
-		p->pieces = pieces;
-	local = realloc(p->local, room * sizeof(*local));
-	if (local)
-		p->local = local;
-	from = realloc(p->from, room * sizeof(*from));
-	if (from)
-		p->from = from;
-	if (!pieces || !local || !from)
+	if (!grow_array((void **)&p->pieces, room, sizeof(*p->pieces)) ||
+	    !grow_array((void **)&p->segments, room, sizeof(*p->segments)) ||
+	    !grow_array((void **)&p->local, room, sizeof(*p->local)) || !grow_array((void **)&p->from, room, sizeof(*p->from)))
 		return false;
 	p->room = room;
 	return true;
@@ -55,19 +60,83 @@ static bool grow_memory(struct plan *p, uint32_t bytes)
 	return true;
 }
 
+/* How much longer the last segment gets when it takes in this piece; UINT32_MAX: they do not lie together. */
+static uint32_t lengthens(const struct plan *p, raddr_t from, uint32_t bytes)
+{
+	const struct segment *last;
+	uint64_t end;
+
+	if (p->segment_count == 0)
+		return UINT32_MAX;
+	last = &p->segments[p->segment_count - 1];
+	if (from < last->from || from - last->from > last->bytes + (uint64_t)GAP_MAX)
+		return UINT32_MAX;
+	end = from - last->from + bytes;
+	if (end > SEGMENT_BYTES_MAX)
+		return UINT32_MAX;
+	return end > last->bytes ? (uint32_t)end - last->bytes : 0;
+}
+
 uint32_t plan_add(struct plan *p, raddr_t from, uint32_t bytes)
 {
-	uint32_t rounded = (bytes + 15) & ~15u;
+	uint32_t more = lengthens(p, from, bytes), need;
+	struct segment *segment;
 
 	if (bytes > PLAN_BYTES_MAX / 2)
 		return PLAN_FULL;
+	need = more != UINT32_MAX ? more : (bytes + 15) & ~15u;
 	if (p->count == p->room && !grow_pieces(p))
 		return PLAN_FULL;
-	if (p->room_bytes - p->used_bytes < rounded && !grow_memory(p, rounded))
+	if (p->room_bytes - p->used_bytes < need + 16 && !grow_memory(p, need + 16))
 		return PLAN_FULL;
-	p->pieces[p->count] = (struct piece){.from = from, .bytes = bytes, .at = p->used_bytes};
-	p->used_bytes += rounded;
+	if (more == UINT32_MAX) {
+		p->used_bytes = (p->used_bytes + 15) & ~15u;
+		p->segments[p->segment_count++] = (struct segment){.from = from, .at = p->used_bytes, .first = p->count};
+		more = bytes;
+	}
+	segment = &p->segments[p->segment_count - 1];
+	segment->bytes += more;
+	p->used_bytes += more;
+	p->pieces[p->count] = (struct piece){.from = from, .bytes = bytes, .at = segment->at + (uint32_t)(from - segment->from)};
 	return p->count++;
+}
+
+static uint32_t end_of(const struct plan *p, uint32_t segment)
+{
+	return segment + 1 < p->segment_count ? p->segments[segment + 1].first : p->count;
+}
+
+static void take(struct plan *p, uint32_t segment)
+{
+	for (uint32_t i = p->segments[segment].first; i < end_of(p, segment); i++)
+		p->pieces[i].ok = true;
+}
+
+/* A segment that cannot be read as a whole: what can be had of it, piece by piece. */
+static int take_pieces(struct plan *p, const struct remote *r, uint32_t segment)
+{
+	uint32_t first = p->segments[segment].first, end = end_of(p, segment);
+
+	for (uint32_t i = first; end - first > 1 && i < end; i++) {
+		struct piece *piece = &p->pieces[i];
+		int err = remote_read(r, piece->from, p->memory + piece->at, piece->bytes);
+
+		p->reads++;
+		if (err == -ESRCH || err == -EPERM)
+			return err;
+		piece->ok = err == 0;
+	}
+	return 0;
+}
+
+static void take_time(struct plan *p, uint64_t ns)
+{
+	p->read_ns += ns;
+	p->slow = ns > p->usual_ns + p->usual_ns / 2;
+	if (p->slow)
+		p->usual_ns += p->usual_ns / 16 + 1;
+	else
+		p->usual_ns = (15 * p->usual_ns + ns) / 16;
 }
 
 int plan_read(struct plan *p, const struct remote *r)
@@ -76,15 +145,15 @@ int plan_read(struct plan *p, const struct remote *r)
 	uint32_t i = 0;
 	int err = 0;
 
-	for (uint32_t k = 0; k < p->count; k++) {
-		const struct piece *piece = &p->pieces[k];
+	for (uint32_t k = 0; k < p->segment_count; k++) {
+		const struct segment *segment = &p->segments[k];
 
-		p->local[k] = (struct iovec){.iov_base = p->memory + piece->at, .iov_len = piece->bytes};
-		p->from[k] = (struct iovec){.iov_base = (void *)(uintptr_t)piece->from, .iov_len = piece->bytes};
-		p->read_bytes += piece->bytes;
+		p->local[k] = (struct iovec){.iov_base = p->memory + segment->at, .iov_len = segment->bytes};
+		p->from[k] = (struct iovec){.iov_base = (void *)(uintptr_t)segment->from, .iov_len = segment->bytes};
+		p->read_bytes += segment->bytes;
 	}
-	while (i < p->count) {
-		uint32_t n = p->count - i < SEGMENTS_MAX ? p->count - i : SEGMENTS_MAX;
+	while (!err && i < p->segment_count) {
+		uint32_t n = p->segment_count - i < SEGMENTS_MAX ? p->segment_count - i : SEGMENTS_MAX;
 		int whole = remote_readv(r, &p->local[i], &p->from[i], n);
 
 		p->reads++;
@@ -93,14 +162,14 @@ int plan_read(struct plan *p, const struct remote *r)
 			break;
 		}
 		if (whole < 0)
-			whole = 0; /* the first piece is bad */
+			whole = 0; /* the first one is bad */
 		for (int k = 0; k < whole; k++)
-			p->pieces[i + (uint32_t)k].ok = true;
+			take(p, i + (uint32_t)k);
 		i += (uint32_t)whole;
 		if ((uint32_t)whole < n)
-			i++; /* go on behind the bad one */
+			err = take_pieces(p, r, i++); /* go on behind the bad one */
 	}
-	p->read_segments += p->count;
-	p->read_ns += clock_now_ns() - started_ns;
+	p->read_segments += p->segment_count;
+	take_time(p, clock_now_ns() - started_ns);
 	return err;
 }

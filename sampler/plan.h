@@ -16,12 +16,24 @@ struct piece {
 	bool ok;     /* was read whole */
 };
 
+struct segment { /* pieces that lie close together and are read as one: a segment costs what 4 KiB of bytes cost */
+	raddr_t from;
+	uint32_t bytes;
+	uint32_t at;
+	uint32_t first; /* index of its first piece; the others follow */
+};
+
 struct plan {
 	struct piece *pieces;
-	uint32_t count, room;
+	uint32_t count;
+	struct segment *segments; /* no more than pieces */
+	uint32_t segment_count;
+	uint32_t room; /* of each of these arrays */
 	uint8_t *memory;
 	uint32_t used_bytes, room_bytes;
-	struct iovec *local, *from; /* as many as pieces */
+	struct iovec *local, *from; /* a segment each */
+	uint64_t usual_ns; /* what a read of it takes, on the average of late */
+	bool slow;         /* the latest one took much longer, as one does that was interrupted */
 	/* Cumulative, for the sampling facts. */
 	uint64_t reads, read_segments, read_bytes, read_ns;
 };
@@ -32,11 +44,12 @@ void plan_release(struct plan *p);
 
 static inline void plan_clear(struct plan *p)
 {
-	p->count = 0;
+	p->count = p->segment_count = 0;
 	p->used_bytes = 0;
 }
 
-/* Adds a piece; its index, or PLAN_FULL without memory or past the bound of 64 MiB. */
+/* Adds a piece; its index, or PLAN_FULL without memory or past the bound of 64 MiB. Where it lies at or shortly behind the piece
+ * added before it, the two are read as one segment. */
 uint32_t plan_add(struct plan *p, raddr_t from, uint32_t bytes);
 
 /* Reads all pieces and notes which came. 0, or -ESRCH, -EPERM when nothing can be read any more. */

@@ -6,35 +6,62 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
+#include "sampler/callee.h"
+#include "sampler/heapcalls.h"
+#include "sampler/still.h"
 
 #define CONFIRMS 6     /* double reads at a call not known yet */
+#define GROWTHS 8      /* of those on the heap may have come closer only, by what they told to copy */
+#define CONFIRMS_FAST 1 /* unthrottled, while there is room for the sample to be held */
+#define JUDGE_NS (10 * NS_PER_MS) /* held samples are judged no more often than this */
 #define DISAGREEMENTS 2
-#define LINKS_MAX 4096 /* frames outside the data stack followed in one go */
-#define HELD_NS (3 * NS_PER_S)
+#define FIRST_LOOKS 64 /* at a thread */
+#define BRACKET_READS 16
+#define STANDS 5 /* reads in which the thread state and the frames disagree in the same way, after the first */
+#define LINKS_MAX 256  /* links followed in one go */
+#define FETCHES_MAX 16 /* of them such as were not copied */
+#define HELD_NS (10 * NS_PER_S)
 
-static bool in_chunks(const struct thread *t, raddr_t frame)
+static bool is_seen(const struct thread *t, raddr_t frame)
 {
-	for (uint32_t i = 0; i < t->chunk_count; i++)
-		if (frame - t->chunks[i].base < t->chunks[i].size_bytes)
+	for (uint32_t i = t->seen.depth; i-- > 0;)
+		if (t->seen.frames[i].frame == frame)
 			return true;
 	return false;
 }
 
-/* Follows the chain from the current frame down to the leaf that was found, so that the next read has all that lies
+/* What a link of the moment before leads to may be no frame any more: outside the data stack lie shims and generators' frames. */
+static bool is_outside(struct walker *w, const uint8_t *bytes)
+{
+	raddr_t addr = frame_code(w->abi, bytes);
+	struct code *code;
+
+	if (frame_is_shim(w->abi, bytes))
+		return true;
+	return frame_is_generator(w->abi, bytes) &&
+	       (codes_find(w->codes, addr) || codes_load(w->codes, w->remote, addr, w->now_ns, &code) == 0);
+}
+
+/* Follows the chain from the current frame down to the frames that were found, so that the next read has all that lies
  * outside the data stack between them. True: something is wanted that was not before. */
-static bool want_links(struct walker *w, struct thread *t, raddr_t frame, raddr_t leaf)
+static bool want_links(struct walker *w, struct thread *t, raddr_t frame)
 {
 	uint32_t before = t->heap_count;
 
-	for (int i = 0; i < LINKS_MAX && frame != 0 && frame != leaf && (frame & 7) == 0; i++) {
-		const uint8_t *bytes = walk_copy(w, t, frame);
-		uint8_t fetched[PYABI_FRAME_MAX];
+	for (int i = 0, fetched = 0; i < LINKS_MAX && frame_may_be(frame) && !is_seen(t, frame); i++) {
+		uint32_t copied;
+		const uint8_t *bytes = walk_copy(w, t, frame, 0, &copied);
+		uint8_t memory[PYABI_FRAME_MAX];
 
 		if (!bytes) {
-			if ((!in_chunks(t, frame) && !thread_want(t, frame, w->tick)) ||
-			    remote_read(w->remote, frame, fetched, (size_t)w->abi->frame.bytes) != 0)
+			/* One of the data stack is met when the walk gets there. */
+			if (thread_in_chunks(t, frame) || thread_want_remembered(t, frame, w->tick) != 0 || fetched++ == FETCHES_MAX ||
+			    remote_read(w->remote, frame, memory, (size_t)w->abi->frame.bytes) != 0 || !is_outside(w, memory) ||
+			    !thread_want(t, frame, w->tick))
 				break;
-			bytes = fetched;
+			bytes = memory;
+			thread_remember(t, frame, frame_previous(w->abi, bytes));
 		}
 		frame = frame_previous(w->abi, bytes);
 	}
@@ -49,7 +76,8 @@ static int match_chunks(struct walker *w, struct thread *t)
 
 	for (uint32_t i = t->chunk_count; i-- > 0;) {
 		if (t->chunks[i].base == newest) {
-			t->chunk_count = i + 1;
+			if (i + 1 < t->chunk_count)
+				thread_drop_chunks(t, i + 1);
 			if (t->copy.chunk_count > t->chunk_count)
 				t->copy.chunk_count = t->chunk_count;
 			return 0;
@@ -78,14 +106,72 @@ static int belie_empty(struct walker *w, struct thread *t)
 	return 0;
 }
 
+/* The frames outside the data stack that were used are the same in the copy before and the one after the data stack's. */
+static bool is_framed(const struct walker *w, const struct thread *t)
+{
+	const struct pyabi *abi = w->abi;
+
+	for (uint32_t i = 0; t->copy.heap_again != 0 && i < t->seen.depth; i++) {
+		uint32_t k = thread_in_chunks(t, t->seen.frames[i].frame) ? UINT32_MAX : thread_find_heap(t, t->seen.frames[i].frame);
+		const uint8_t *before, *after;
+
+		if (k == UINT32_MAX)
+			continue;
+		before = plan_bytes(w->plan, t->copy.heap + k);
+		after = plan_bytes(w->plan, t->copy.heap_again + k);
+		if (!before || !after || frame_previous(abi, before) != frame_previous(abi, after) ||
+		    frame_code(abi, before) != frame_code(abi, after) ||
+		    frame_u64(before, abi->frame.instr) != frame_u64(after, abi->frame.instr))
+			return false;
+	}
+	return true;
+}
+
+/* Whether a generator's frame, in the copy behind the data stack's, lies above this frame, directly or over a shim. */
+static bool leads_on_after(const struct walker *w, const struct thread *t, raddr_t leaf)
+{
+	const struct pyabi *abi = w->abi;
+
+	for (uint32_t i = 0; i < t->copy.heap_count; i++) {
+		const uint8_t *bytes = plan_bytes(w->plan, t->copy.heap_again + i);
+		raddr_t link = bytes && !frame_is_shim(abi, bytes) ? frame_previous(abi, bytes) : 0;
+		uint32_t k = link && link != leaf ? thread_find_heap(t, link) : UINT32_MAX;
+		const uint8_t *below = k != UINT32_MAX ? plan_bytes(w->plan, t->copy.heap_again + k) : NULL;
+
+		if (link && (link == leaf || (below && frame_is_shim(abi, below) && frame_previous(abi, below) == leaf)))
+			return true;
+	}
+	return false;
+}
+
+static int walk_copied(struct walker *w, struct thread *t);
+
 int prove_walk(struct walker *w, struct thread *t)
 {
-	raddr_t current, leaf, last_current = t->last_current, last_leaf = t->last_leaf;
+	int err = walk_copied(w, t);
+
+	t->looks += t->looks < FIRST_LOOKS;
+	if (t->bracket > 0)
+		t->bracket--;
+	if (w->abi->frames == FRAMES_STACK && t->heap_count > 0)
+		for (uint32_t i = t->seen.depth; i-- > 0;)
+			if (!thread_in_chunks(t, t->seen.frames[i].frame))
+				t->bracket = BRACKET_READS;
+	if (err || is_framed(w, t))
+		return err;
+	w->why = RETRY_MOVED;
+	return -EAGAIN;
+}
+
+static int walk_copied(struct walker *w, struct thread *t)
+{
+	raddr_t current, leaf;
+	struct disagreement before = t->disagreement;
 	int err = walk_current(w, t, &current);
 
 	if (err)
 		return err;
-	t->seen.depth = 0;
+	t->seen.depth = t->same = t->seen_plain = 0;
 	t->agreed = true;
 	if (has_no_frames(w, t, current))
 		return belie_empty(w, t);
@@ -99,23 +185,35 @@ int prove_walk(struct walker *w, struct thread *t)
 		return walk_chain(w, t, current);
 	if (err)
 		return err;
-	t->last_current = current;
-	t->last_leaf = leaf;
-	if (leaf == current)
+	t->disagreement = (struct disagreement){.current = current, .leaf = leaf};
+	if (t->seen.depth > 0)
+		t->disagreement.offset = t->seen.frames[t->seen.depth - 1].offset;
+	if (leaf == current) {
+		t->stands = 0;
 		return 0;
-	if (want_links(w, t, current, leaf))
+	}
+	if (want_links(w, t, current))
 		return -EAGAIN;
-	/* They differ since the thread went on between the two copies. When it stands like this, the thread state is right. */
-	if (current == last_current && leaf == last_leaf) {
+	/* They differ since the thread went on between the two copies. When it stands like this, the thread state is right. In a short loop
+	 * two reads are soon alike by chance, many are not. */
+	if (memcmp(&before, &t->disagreement, sizeof(before)) != 0) {
+		t->stands = 0;
+	} else if (++t->stands >= STANDS) {
 		t->agreed = true;
 		return walk_chain(w, t, current);
+	} else {
+		return -EAGAIN;
 	}
 	if (t->leads_on)
+		t->bracket = BRACKET_READS;
+	w->why = RETRY_LINK;
+	if (t->leads_on && (t->copy.heap_again == 0 || leads_on_after(w, t, leaf)))
 		return -EAGAIN; /* to a frame that was not in this copy */
 	/* A generator that C resumes is found from the thread state alone: look twice before it is left out. */
-	if (!in_chunks(t, current) && w->disagreed++ < DISAGREEMENTS)
+	if (!thread_in_chunks(t, current) && w->disagreed++ < DISAGREEMENTS)
 		return -EAGAIN;
-	return 0;
+	/* At first they differ since what lies outside the data stack is not known yet. */
+	return t->looks < FIRST_LOOKS ? -EAGAIN : 0;
 }
 
 int prove_again(struct target *target, struct walker *w, struct thread *t)
@@ -126,11 +224,11 @@ int prove_again(struct target *target, struct walker *w, struct thread *t)
 	plan_clear(&target->again);
 	if (!thread_plan(t, w->abi, &target->again, false))
 		return -ENOMEM;
-	generation = target_plan_generation(target, t->interp, &target->again);
+	generation = target_plan_generation(target, t->interp, &target->again, w->now_ns);
 	err = plan_read(&target->again, w->remote);
 	if (err)
 		return err;
-	target_take_generation(target, t->interp, &target->again, generation);
+	target_take_generation(target, t->interp, &target->again, generation, w->now_ns);
 	w->plan = &target->again;
 	return prove_walk(w, t);
 }
@@ -143,11 +241,32 @@ static void swap_stacks(struct pystack *a, struct pystack *b)
 	*b = swap;
 }
 
-/* Two copies in one read, the second with its heap frames backwards: the closer to the leaf, the closer in time. Where their stacks are
- * alike, and the thread state agrees, their calls were seen once more. 0: they were; the stack is in t->seen. */
+/* Two copies of a thread: what is alike in them was no chance. Where they are alike as a whole and the thread state agreed, that
+ * goes for all calls. Else it goes for those on the data stack up to where they part: each of the two was copied there in one piece. */
+static bool sight_alike(struct target *target, const struct walker *w, const struct thread *t, const struct pystack *other, bool agreed)
+{
+	bool same_callee;
+	uint32_t alike = stack_alike(&t->seen, other, &same_callee);
+	bool whole = alike == t->seen.depth && alike == other->depth;
+
+	if (!whole || !agreed) {
+		uint32_t calls = alike + same_callee;
+
+		for (alike = 0; alike < calls && thread_in_chunks(t, t->seen.frames[alike].frame); alike++)
+			;
+		whole = false;
+	}
+	if (!target->callees) /* else only what frames say of their calls is learnt from */
+		target->edges_learnt += walk_sight_calls(w, &t->seen, alike, target->edges);
+	return whole;
+}
+
+/* Two copies in one read, the second with its heap frames backwards (to 3.10): the closer to the leaf, the closer in time.
+ * 0: their stacks are alike, and the thread state agrees, so that their calls were seen once more. The stack is in t->seen. */
 static int learn_calls(struct target *target, struct walker *w, struct thread *t)
 {
 	struct copy first;
+	bool agreed;
 	int err;
 
 	target->facts.confirms++;
@@ -162,28 +281,52 @@ static int learn_calls(struct target *target, struct walker *w, struct thread *t
 		return err;
 	w->plan = &target->again;
 	err = prove_walk(w, t);
-	if (err || !t->agreed)
-		return err ? err : -EAGAIN;
+	if (err)
+		return err;
+	agreed = t->agreed;
 	swap_stacks(&t->seen, &target->first_copy);
 	t->copy = first;
 	err = prove_walk(w, t);
-	if (err || !t->agreed)
-		return err ? err : -EAGAIN;
-	if (!stack_alike(&t->seen, &target->first_copy))
-		return -EAGAIN;
-	target->edges_learnt += walk_sight_calls(w, &t->seen, target->edges);
-	return 0;
+	if (err)
+		return err;
+	return sight_alike(target, w, t, &target->first_copy, agreed && t->agreed) ? 0 : -EAGAIN;
 }
 
-static int hold(struct target *target, const struct thread *t, uint16_t status, uint64_t now_ns, uint64_t weight_ns)
+/* Where frames lie on the heap, only a part of the stack is read, and what it shows is learnt, whole or not. */
+static int learn_heap_calls(struct target *target, struct walker *w, struct thread *t, uint32_t wanted)
 {
-	struct held *held;
-	struct pystack stack;
+	int learnt;
 
-	if (target->held_count == HELD_MAX)
-		return -EAGAIN;
-	held = &target->held[target->held_count];
-	stack = held->stack;
+	target->facts.confirms++;
+	w->grew = false;
+	w->plan = &target->again;
+	learnt = callee_learn(target->callees, w, t, &target->spare, wanted, target->edges);
+	target->edges_learnt += learnt > 0;
+	return learnt < 0 ? learnt : 0;
+}
+
+/* Whether all calls of a stack, from that of frame `from` on, are known; else *ret_unknown is the frame of the first that is not. */
+static bool knows_calls(const struct target *target, const struct walker *w, const struct pystack *stack, uint32_t from, uint32_t *ret_unknown)
+{
+	if (target->callees)
+		return heap_knows_calls(w, stack, from, target->edges, ret_unknown);
+	return walk_knows_calls(w, stack, from, target->edges);
+}
+
+static uint64_t held_key(const struct thread *t, uint16_t status)
+{
+	uint64_t key = hash_combine(t->id, status);
+
+	for (uint32_t i = 0; i < t->seen.depth; i++)
+		key = hash_combine(key ^ (uint64_t)t->seen.frames[i].offset, t->seen.frames[i].code);
+	return key;
+}
+
+static int hold_new(struct target *target, const struct thread *t, uint64_t key)
+{
+	struct held *held = &target->held[target->held_count];
+	struct pystack stack = held->stack;
+
 	if (stack.room < t->seen.depth) {
 		struct pyframe *frames = realloc(stack.frames, t->seen.depth * sizeof(*frames));
 
@@ -194,15 +337,40 @@ static int hold(struct target *target, const struct thread *t, uint16_t status, 
 	}
 	stack.depth = t->seen.depth;
 	memcpy(stack.frames, t->seen.frames, stack.depth * sizeof(*stack.frames));
-	*held = (struct held){.thread = t->id, .status = status, .t_ns = now_ns, .weight_ns = weight_ns, .stack = stack};
-	target->held_count++;
+	*held = (struct held){.thread = t->id, .stack = stack};
+	target->held_keys[target->held_count++] = key;
+	return 0;
+}
+
+static int hold(struct target *target, const struct thread *t, uint16_t status, bool one_copy, uint64_t now_ns, uint64_t weight_ns)
+{
+	uint64_t key = held_key(t, status);
+	uint32_t i = 0;
+	struct held *held;
+
+	while (i < target->held_count && target->held_keys[i] != key)
+		i++;
+	if (i == HELD_MAX)
+		return -EAGAIN;
+	if (i == target->held_count && hold_new(target, t, key) != 0)
+		return -ENOMEM;
+	held = &target->held[i];
+	if (held->count++ == 0)
+		held->t_first_ns = now_ns;
+	held->status = status;
+	held->agreed = t->agreed;
+	held->one_copy = one_copy;
+	held->tick = target->tick;
+	held->t_last_ns = now_ns;
+	held->weight_ns += weight_ns;
+	target->held_latest = i;
 	return -EINPROGRESS;
 }
 
 /* Up to this frame the calls are those of the latest accepted sample. */
 static uint32_t known_calls(const struct thread *t)
 {
-	uint32_t most = t->seen.depth < t->last.depth ? t->seen.depth : t->last.depth, same = 0;
+	uint32_t most = t->seen.depth < t->last.depth ? t->seen.depth : t->last.depth, same = t->same;
 
 	while (same < most && t->seen.frames[same].code == t->last.frames[same].code &&
 	       t->seen.frames[same].offset == t->last.frames[same].offset)
@@ -224,28 +392,90 @@ static int prove_empty(struct target *target, struct walker *w, struct thread *t
 	return twice ? 0 : -EAGAIN;
 }
 
+static bool is_one_piece(const struct thread *t)
+{
+	for (uint32_t i = 0; i < t->seen.depth; i++)
+		if (!thread_in_chunks(t, t->seen.frames[i].frame))
+			return false;
+	return true;
+}
+
+/* What one look at a stack says of its calls. That it stands as it stood when it was last looked at says nothing new; a read that
+ * was interrupted says nothing at all. */
+static void sight_calls(struct target *target, const struct walker *w, struct thread *t, bool one_copy)
+{
+	const struct held *held = &target->held[target->held_latest];
+	bool whole = false;
+
+	if (target->held_latest < target->held_count && held->thread == t->id && held->tick + 1 == w->tick)
+		whole = sight_alike(target, w, t, &held->stack, held->agreed && t->agreed);
+	if (one_copy && !whole && t->agreed && !w->plan->slow)
+		target->edges_learnt += walk_sight_once(w, &t->seen, target->edges);
+}
+
+static bool knows_sites(const struct target *target, const struct walker *w, const struct pystack *stack)
+{
+	return target->callees ? heap_knows_sites(w, stack, target->edges) : walk_knows_sites(w, stack, target->edges);
+}
+
+static int confirms(const struct target *target, bool one_copy)
+{
+	if (target->callees || target->options->interval_ns > 0 || 2 * target->held_count > HELD_MAX)
+		return CONFIRMS;
+	return one_copy ? 0 : CONFIRMS_FAST;
+}
+
 int prove_calls(struct target *target, struct walker *w, struct thread *t, uint16_t status, uint64_t weight_ns)
 {
+	uint32_t same, unknown = 0;
+	bool one_copy, agreed = t->agreed;
+
 	if (t->seen.depth == 0)
 		return prove_empty(target, w, t);
-	if (walk_knows_calls(w, &t->seen, known_calls(t), target->edges))
+	w->moves = thread_moves(t);
+	if (t->agreed && !w->plan->slow && !target->callees)
+		walk_count(w, &t->seen, target->edges);
+	/* The copy of a thread that stands is exact: where the thread state names another frame, the walk missed some. */
+	if (!t->agreed && still_proved(target, t))
+		return -EAGAIN;
+	if (knows_calls(target, w, &t->seen, known_calls(t), &unknown))
+		return 0;
+	if (t->agreed && still_proved(target, t)) {
+		target->edges_learnt++;
+		if (!target->callees)
+			walk_learn_calls(w, &t->seen, target->edges);
+		return 0;
+	}
+	if (target->callees && heap_refutes(w, &t->seen, target->edges))
+		return -EAGAIN;
+	one_copy = w->abi->frames == FRAMES_STACK && is_one_piece(t);
+	sight_calls(target, w, t, one_copy);
+	if (knows_calls(target, w, &t->seen, 0, &unknown))
 		return 0;
 	swap_stacks(&t->seen, &target->spare);
-	for (int i = 0; i < CONFIRMS; i++) {
-		int err = learn_calls(target, w, t);
+	same = t->same;
+	for (int i = confirms(target, one_copy), grown = 0; i > 0 && grown < GROWTHS; w->grew && target->callees ? grown++ : i--) {
+		int err = target->callees ? learn_heap_calls(target, w, t, unknown) : learn_calls(target, w, t);
 
 		if (err && err != -EAGAIN && err != -EFAULT)
 			break;
-		if (walk_knows_calls(w, &target->spare, 0, target->edges))
+		if (knows_calls(target, w, &target->spare, 0, &unknown))
 			break;
 	}
 	swap_stacks(&t->seen, &target->spare);
-	if (walk_knows_calls(w, &t->seen, 0, target->edges))
-		return 0;
-	/* A caller that stands where no call was ever seen has gone on: this copy is torn. */
-	if (!walk_knows_sites(w, &t->seen, target->edges))
+	t->same = same;
+	t->seen_plain = 0; /* what is in the plan now is another copy */
+	/* What the thread state does not agree with may be a part of the stack only, whose calls were learnt with the rest just now. */
+	if (!agreed)
 		return -EAGAIN;
-	return hold(target, t, status, w->now_ns, weight_ns);
+	if (knows_calls(target, w, &t->seen, 0, &unknown))
+		return 0;
+	if (one_copy && walk_has_false_call(w, &t->seen, target->edges))
+		return -EAGAIN;
+	/* A caller that stands where no call was ever seen has gone on: this copy is torn. */
+	if (!one_copy && !knows_sites(target, w, &t->seen))
+		return -EAGAIN;
+	return hold(target, t, status, one_copy, w->now_ns, weight_ns);
 }
 
 static void drop_held(struct target *target, uint32_t i)
@@ -254,32 +484,76 @@ static void drop_held(struct target *target, uint32_t i)
 
 	target->held[i] = target->held[--target->held_count];
 	target->held[target->held_count] = gone; /* its room stays for the next */
+	target->held_keys[i] = target->held_keys[target->held_count];
+	target->held_latest = HELD_MAX;
+}
+
+static void lose_held(struct target *target, uint32_t i)
+{
+	target->facts.lost[LOSS_TORN] += target->held[i].count;
+	target->facts.unsampled_ns += target->held[i].weight_ns;
+	drop_held(target, i);
+}
+
+static void take_held(struct target *target, uint32_t i)
+{
+	run_add_held(target, &target->held[i]);
+	drop_held(target, i);
+}
+
+/* Takes it where its calls are known, or nothing speaks against them. */
+static void judge_held(struct target *target, const struct walker *w, uint32_t i)
+{
+	const struct held *held = &target->held[i];
+	uint32_t unknown;
+
+	if (knows_calls(target, w, &held->stack, 0, &unknown) ||
+	    (held->one_copy && walk_calls_are_rare(w, &held->stack, target->edges)))
+		take_held(target, i);
+	else
+		lose_held(target, i);
 }
 
 void prove_release_held(struct target *target, struct walker *w)
 {
 	bool learnt = target->edges_learnt != target->edges_judged;
+	uint32_t unknown;
 
+	if (target->held_count == 0 || w->now_ns - target->t_judged_ns < JUDGE_NS)
+		return;
+	target->t_judged_ns = w->now_ns;
 	target->edges_judged = target->edges_learnt;
+	w->moves = true; /* of some */
 	for (uint32_t i = target->held_count; i-- > 0;) {
-		struct held *held = &target->held[i];
-
-		if (learnt && walk_knows_calls(w, &held->stack, 0, target->edges)) {
-			run_add_held(target, held);
-			drop_held(target, i);
-		} else if (w->now_ns - held->t_ns > HELD_NS) {
-			target->facts.lost[LOSS_TORN]++;
-			target->facts.unsampled_ns += held->weight_ns;
-			drop_held(target, i);
-		}
+		if (w->now_ns - target->held[i].t_first_ns > HELD_NS)
+			judge_held(target, w, i);
+		else if (learnt && knows_calls(target, w, &target->held[i].stack, 0, &unknown))
+			take_held(target, i);
 	}
 }
 
-void prove_give_up_held(struct target *target)
+void prove_end_held(struct target *target, const struct thread *t)
 {
-	while (target->held_count > 0) {
-		target->facts.lost[LOSS_TORN]++;
-		target->facts.unsampled_ns += target->held[target->held_count - 1].weight_ns;
-		drop_held(target, target->held_count - 1);
-	}
+	struct walker w = {.abi = &target->proc.abi, .codes = target->codes, .moves = true};
+
+	for (uint32_t i = target->held_count; i-- > 0;)
+		if (!t || target->held[i].thread == t->id)
+			judge_held(target, &w, i);
+}
+
+static bool names_retired_code(const struct target *target, const struct pystack *stack)
+{
+	for (uint32_t i = 0; i < stack->depth; i++)
+		if (!codes_find(target->codes, stack->frames[i].code))
+			return true;
+	return false;
+}
+
+void prove_forget_held(struct target *target)
+{
+	struct walker w = {.abi = &target->proc.abi, .codes = target->codes, .moves = true};
+
+	for (uint32_t i = target->held_count; i-- > 0;)
+		if (names_retired_code(target, &target->held[i].stack))
+			judge_held(target, &w, i);
 }

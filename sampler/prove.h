@@ -17,7 +17,9 @@ int prove_again(struct target *target, struct walker *w, struct thread *t);
 int prove_calls(struct target *target, struct walker *w, struct thread *t, uint16_t status, uint64_t weight_ns);
 /* Lets go of held samples that are proved by now, or never will be. */
 void prove_release_held(struct target *target, struct walker *w);
-/* At the end: what is still held is torn. */
-void prove_give_up_held(struct target *target);
+/* At the end of a thread, or (NULL) of all: takes what is held of it where nothing speaks against it. */
+void prove_end_held(struct target *target, const struct thread *t);
+/* Code objects were retired from the cache: what is held of samples that name them is judged now or never. */
+void prove_forget_held(struct target *target);
 
 #endif

@@ -128,6 +128,16 @@ enum loss_cause {
 	LOSS_CAUSES
 };
 
+/* Why a thread was read again. */
+enum retry_cause {
+	RETRY_MOVED, /* the copy is of more than one moment */
+	RETRY_GUESS, /* it lacked something, which the next one has */
+	RETRY_LINK,  /* the thread state named a frame, behind a generator or C, that the copy does not lead to */
+	RETRY_CODE,  /* a code object proved to be another one */
+	RETRY_CALL,  /* a call that cannot be */
+	RETRY_CAUSES
+};
+
 /* Cumulative since the target was attached, so that a lost record of this type loses nothing.
  * attempts = samples + the sum of lost[]. Of samples, those of the stacks in the stream up to here. */
 struct rec_facts {
@@ -143,7 +153,7 @@ struct rec_facts {
 	uint64_t attempts;            /* one thread at one tick */
 	uint64_t samples;             /* that are in the stream */
 	uint64_t runs;                /* stack records they are in */
-	uint64_t retries;             /* extra reads because a stack was torn */
+	uint64_t retries[RETRY_CAUSES]; /* extra reads of a thread, by enum retry_cause */
 	uint64_t confirms;            /* extra reads because an edge was new */
 	uint64_t truncated;           /* samples whose stack was cut */
 	uint64_t unsampled_ns;        /* thread time that no sample stands for */

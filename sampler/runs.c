@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "sampler/procfs.h"
 #include "sampler/prove.h"
+#include "sampler/still.h"
 #include "sampler/target.h"
 
 #define RUN_NS (100 * NS_PER_MS)
@@ -182,6 +183,7 @@ void run_close(struct target *target, struct thread *t)
 {
 	uint32_t depth;
 
+	still_account(target, t);
 	if (t->run.count == 0)
 		return;
 	depth = with_special_frames(target, t->run.status, t->frames, t->depth);
@@ -195,11 +197,17 @@ void runs_close_all(struct target *target)
 		run_close(target, target->threads[i]);
 }
 
+void run_close_if_due(struct target *target, struct thread *t, uint64_t now_ns)
+{
+	still_account(target, t);
+	if (t->run.count > 0 && now_ns - t->run.t_first_ns >= RUN_NS)
+		run_close(target, t);
+}
+
 void runs_close_due(struct target *target, uint64_t now_ns)
 {
-	for (uint32_t i = 0; i < target->thread_count; i++)
-		if (target->threads[i]->run.count > 0 && now_ns - target->threads[i]->run.t_first_ns >= RUN_NS)
-			run_close(target, target->threads[i]);
+	for (uint32_t i = 0; i < target->awake_count; i++)
+		run_close_if_due(target, target->awake[i], now_ns);
 }
 
 void runs_retire_codes(struct target *target)
@@ -207,17 +215,20 @@ void runs_retire_codes(struct target *target)
 	if (!codes_any_retired(target->codes))
 		return;
 	runs_close_all(target);
-	prove_give_up_held(target); /* they name code by address */
+	prove_forget_held(target);
 	for (uint32_t i = 0; i < target->thread_count; i++)
-		target->threads[i]->sent_depth = target->threads[i]->last.depth = 0;
+		target->threads[i]->sent_depth = target->threads[i]->last.depth = target->threads[i]->last_plain = 0;
 	codes_drop_retired(target->codes);
 	symtab_flush_forgotten(target->symbols, target->ring);
+	still_wake_all(target); /* what is written of them next is decoded anew */
 }
 
 static struct frame decode(struct target *target, const struct pyframe *raw, uint64_t now_ns)
 {
 	struct code *code = codes_find(target->codes, raw->code);
 
+	if (!code)
+		code = codes_find_retired(target->codes, raw->code);
 	if (!code)
 		return frame_make(FRAME_SPECIAL, raw->code ? target->unreadable_symbol : target->truncated_symbol, 0);
 	code->used_ns = now_ns;
@@ -251,15 +262,26 @@ static void mend_status(struct thread *t, uint16_t status)
 {
 	const uint16_t gil = STATUS_GIL | STATUS_GIL_WAIT;
 
-	if (t->run.count > 0 && !(t->run.status & gil) && (t->run.status & STATUS_ON_CPU) && (status & gil) && leaf_stands(t) &&
+	if (t->run.count > 0 && !(t->run.status & gil) && (t->run.status & STATUS_ON_CPU) && (status & gil) &&
+	    (t->still || leaf_stands(t)) &&
 	    t->run.t_last_ns - t->run.t_first_ns < MOMENT_NS)
 		t->run.status |= STATUS_GIL_WAIT;
+}
+
+void run_change_status(struct target *target, struct thread *t, uint16_t status)
+{
+	still_account(target, t);
+	mend_status(t, status);
+	if (t->run.count > 0 && t->run.status != status)
+		run_close(target, t);
+	t->still_status = status;
 }
 
 void run_add(struct target *target, struct thread *t, uint16_t status, uint64_t now_ns, uint64_t weight_ns)
 {
 	uint16_t flags = cut_to_bound(&t->seen);
-	uint32_t depth = t->seen.depth, most = depth < t->last.depth ? depth : t->last.depth, same = 0;
+	uint32_t depth = t->seen.depth, most = depth < t->last.depth ? depth : t->last.depth;
+	uint32_t same = flags & STACK_TRUNCATED ? 0 : t->same;
 	bool changed = depth != t->depth || t->run.count == 0 || status != t->run.status || flags != t->run.flags;
 	struct pystack swap;
 
@@ -285,10 +307,13 @@ void run_add(struct target *target, struct thread *t, uint16_t status, uint64_t 
 	}
 	if (changed && t->run.count > 0)
 		run_close(target, t);
-	if (depth > 0)
+	if (depth > 0) {
 		t->empty_tick = 0;
+		t->begun = true;
+	}
 	swap = t->last;
 	t->last = t->seen;
+	t->last_plain = flags & STACK_TRUNCATED ? 0 : t->seen_plain;
 	t->seen = swap;
 	t->depth = depth;
 	if (t->run.count == 0)
@@ -300,7 +325,7 @@ void run_add(struct target *target, struct thread *t, uint16_t status, uint64_t 
 
 void run_add_held(struct target *target, struct held *held)
 {
-	struct run run = {.count = 1, .status = held->status, .t_first_ns = held->t_ns, .t_last_ns = held->t_ns,
+	struct run run = {.count = held->count, .status = held->status, .t_first_ns = held->t_first_ns, .t_last_ns = held->t_last_ns,
 	                  .weight_ns = held->weight_ns};
 	struct thread *t = NULL;
 	struct frame *frames = NULL;
@@ -310,7 +335,7 @@ void run_add_held(struct target *target, struct held *held)
 		if (target->threads[i]->id == held->thread)
 			t = target->threads[i];
 	if (!t) {
-		target->facts.lost[LOSS_GONE]++;
+		target->facts.lost[LOSS_GONE] += held->count;
 		target->facts.unsampled_ns += held->weight_ns;
 		return;
 	}
@@ -320,7 +345,7 @@ void run_add_held(struct target *target, struct held *held)
 		return;
 	}
 	for (uint32_t i = 0; i < held->stack.depth; i++)
-		frames[i] = decode(target, &held->stack.frames[i], held->t_ns);
+		frames[i] = decode(target, &held->stack.frames[i], held->t_last_ns);
 	run_close(target, t);
 	depth = with_special_frames(target, held->status, frames, held->stack.depth);
 	account(target, t, &run, write_stack(target, t, &run, frames, depth));

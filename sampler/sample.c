@@ -2,28 +2,37 @@
 /* One tick of one target: read all threads in one go, walk each copy, and accept a stack only when it proves itself
  * whole; otherwise read that thread again, a few times. Runs in the sampler thread. */
 #include <errno.h>
+#include <stdlib.h>
 
 #include "base/clock.h"
 #include "sampler/procfs.h"
 #include "sampler/prove.h"
 #include "sampler/status.h"
+#include "sampler/still.h"
 #include "sampler/target.h"
 
 #define RETRIES 6                  /* reads of one thread after the first */
 #define GROWTHS 64                 /* such reads that came closer, since the guess has grown */
 #define DOUBT_NS NS_PER_MS         /* a doubted code object is compared no more often than this */
+#define CHECKED_NS NS_PER_MS       /* so long after a look at all code objects of a stack only those of new frames are looked at */
 #define WATCH_NS (500 * NS_PER_US) /* thread lists and `collecting` are read no more often than this */
 #define RELIST_NS (1 * NS_PER_S)
 #define FACTS_NS (1 * NS_PER_S)
 #define BLIND_TICKS 50             /* looks at the lists that made no sense, before the target is given up */
 #define WEIGHT_MAX_NS NS_PER_MS /* unthrottled: a sample stands for no more than this */
 
+/* A sample stands for no more than this. */
+static uint64_t most_ns(const struct target *target)
+{
+	return target->options->interval_ns ? 2 * target->options->interval_ns : WEIGHT_MAX_NS;
+}
+
 /* Notes the time since the thread's previous attempt: *ret_weight_ns is what a sample now stands for; what is longer ago
  * than two intervals was not sampled. */
 static uint64_t take_weight(struct target *target, struct thread *t, uint64_t now_ns)
 {
 	uint64_t interval_ns = target->options->interval_ns;
-	uint64_t most = interval_ns ? 2 * interval_ns : WEIGHT_MAX_NS;
+	uint64_t most = most_ns(target);
 	uint64_t weight_ns = t->t_attempt_ns ? now_ns - t->t_attempt_ns : interval_ns;
 
 	t->t_attempt_ns = now_ns;
@@ -53,14 +62,27 @@ static enum loss_cause cause_of(int err)
 	}
 }
 
-/* Compares the code objects of this sample that cannot be trusted as they are. -EAGAIN: one was stale. */
-static int recheck_used(struct target *target, const struct thread *t, uint64_t now_ns)
+static uint64_t generation_of(const struct target *target, const struct thread *t)
 {
 	const struct interp *interp = target_interp(target, t->interp);
-	uint64_t generation = interp ? interp->generation : 0;
+
+	return interp ? interp->generation : 0;
+}
+
+/* Whether the code of frames that are the same as in the latest sample must be looked at once more. */
+static bool is_recheck_due(const struct thread *t, uint64_t generation, uint64_t now_ns)
+{
+	return generation ? generation != t->generation : now_ns - t->t_checked_ns > CHECKED_NS;
+}
+
+/* Compares the code objects of this sample that cannot be trusted as they are. -EAGAIN: one was stale. */
+static int recheck_used(struct target *target, struct thread *t, uint64_t now_ns)
+{
+	uint64_t generation = generation_of(target, t);
+	bool late = is_recheck_due(t, generation, now_ns);
 	raddr_t checked = 0;
 
-	for (uint32_t i = 0; i < t->seen.depth; i++) {
+	for (uint32_t i = late ? 0 : t->same; i < t->seen.depth; i++) {
 		raddr_t addr = t->seen.frames[i].code;
 		struct code *code;
 
@@ -79,30 +101,41 @@ static int recheck_used(struct target *target, const struct thread *t, uint64_t 
 	return 0;
 }
 
+/* The sample that recheck_used() looked at was accepted. */
+static void note_checked(const struct target *target, struct thread *t, uint64_t now_ns)
+{
+	uint64_t generation = generation_of(target, t);
+
+	if (is_recheck_due(t, generation, now_ns))
+		t->t_checked_ns = now_ns;
+	t->generation = generation;
+}
+
 /* A walk that failed at a code object would fail at each tick where its address is used again by a longer one.
  * -EAGAIN: so it was, and it is forgotten. */
 static int recheck_doubted(struct target *target, const struct thread *t, struct walker *w)
 {
-	const struct interp *interp = target_interp(target, t->interp);
 	struct code *code = w->doubted ? codes_find(target->codes, w->doubted) : NULL;
 
 	w->doubted = 0;
 	/* In a program that moves fast, the frame was just being made: then it was not long ago that its code was compared. */
 	if (!code || w->now_ns - code->checked_ns < DOUBT_NS ||
-	    codes_recheck(target->codes, &target->remote, code, interp ? interp->generation : 0, w->now_ns) == 0)
+	    codes_recheck(target->codes, &target->remote, code, generation_of(target, t), w->now_ns) == 0)
 		return 0;
 	runs_retire_codes(target);
 	return -EAGAIN;
 }
 
-/* A thread state with its creator's ids and no frames: of a thread that has not begun, or (3.8 to 3.12) of a subinterpreter
- * that stands idle. It is no thread of its own. */
+/* A thread state without frames is no thread of its own when it never had any (that thread has not begun), or has its creator's ids
+ * (of a subinterpreter that stands idle, 3.8 to 3.12). */
 static bool is_shadow(const struct target *target, const struct thread *t)
 {
-	for (uint32_t i = 0; t->seen.depth == 0 && i < target->thread_count; i++)
+	if (t->seen.depth > 0)
+		return false;
+	for (uint32_t i = 0; i < target->thread_count; i++)
 		if (target->threads[i] != t && target->threads[i]->thread_id == t->thread_id)
 			return true;
-	return false;
+	return !t->begun;
 }
 
 /* From a walked copy to a judged stack and its status. */
@@ -110,6 +143,7 @@ static int judge(struct target *target, struct thread *t, struct walker *w, uint
 {
 	int err = recheck_used(target, t, w->now_ns);
 
+	w->why = err ? RETRY_CODE : RETRY_CALL;
 	if (!err)
 		err = status_of(target, t, w, ret_status);
 	return err ? err : prove_calls(target, w, t, *ret_status, weight_ns);
@@ -122,40 +156,74 @@ static void sample_thread(struct target *target, struct thread *t, struct walker
 	uint16_t status = 0;
 	int err;
 
+	t->taken = t->shadow = false;
 	w->plan = &target->plan;
 	w->disagreed = 0;
 	w->exhausted = false;
 	w->doubted = 0;
 	for (int i = 0, grown = 0;; w->grew ? grown++ : i++) {
 		w->grew = false;
+		w->why = RETRY_MOVED;
 		err = i + grown == 0 ? prove_walk(w, t) : prove_again(target, w, t);
-		if (w->doubted && recheck_doubted(target, t, w) != 0)
+		if (w->doubted && recheck_doubted(target, t, w) != 0) {
+			w->why = RETRY_CODE;
 			err = -EAGAIN;
-		if (err == 0 && is_shadow(target, t))
+		}
+		if (err == 0 && is_shadow(target, t)) {
+			t->taken = t->shadow = true;
 			return;
+		}
 		if (err == 0)
 			err = judge(target, t, w, weight_ns, &status);
 		if ((err != -EAGAIN && err != -EPROTO) || i == RETRIES || grown == GROWTHS || w->exhausted)
 			break;
-		target->facts.retries++;
+		target->facts.retries[w->grew ? RETRY_GUESS : w->why]++;
 	}
 	target->facts.attempts++;
-	if (err == 0 && w->abi->frames == FRAMES_HEAP)
-		thread_order_heap(t, w->tick);
-	if (err == 0)
+	t->taken = err == 0;
+	if (t->taken) {
+		note_checked(target, t, w->now_ns);
+		if (w->abi->frames == FRAMES_HEAP)
+			thread_order_heap(t, w->tick);
+		else
+			thread_keep_copy(t, w->plan);
 		run_add(target, t, status, w->now_ns, weight_ns);
-	else if (err != -EINPROGRESS)
+	} else if (err != -EINPROGRESS) {
 		lose(target, cause_of(err), weight_ns);
+	}
 	thread_prune(t, target->tick);
 }
 
+static int list_awake(struct target *target)
+{
+	if (!target->awake_stale)
+		return 0;
+	if (target->awake_room < target->thread_count) {
+		struct thread **awake = realloc(target->awake, target->thread_room * sizeof(struct thread *));
+
+		if (!awake)
+			return -ENOMEM;
+		target->awake = awake;
+		target->awake_room = target->thread_room;
+	}
+	target->awake_count = 0;
+	for (uint32_t i = 0; i < target->thread_count; i++)
+		if (!target->threads[i]->still)
+			target->awake[target->awake_count++] = target->threads[i];
+	target->awake_stale = false;
+	return 0;
+}
+
 /* Builds and reads the plan of the whole process. */
-static int read_all(struct target *target, bool watch)
+static int read_all(struct target *target, bool watch, uint64_t now_ns)
 {
 	const struct pyabi *abi = &target->proc.abi;
-	int err;
+	int err = list_awake(target);
 
+	if (err)
+		return err;
 	plan_clear(&target->plan);
+	still_plan(target);
 	target->piece_gil = PLAN_FULL;
 	if (abi->gil != GIL_INTERPRETER && target->proc.gil_current)
 		target->piece_gil = plan_add(&target->plan, target->proc.gil_current, 8);
@@ -171,14 +239,14 @@ static int read_all(struct target *target, bool watch)
 		if (collecting)
 			interp->piece_collecting = plan_add(&target->plan, collecting, 4);
 	}
-	for (uint32_t i = 0; i < target->thread_count; i++)
-		if (!thread_plan(target->threads[i], abi, &target->plan, false))
+	for (uint32_t i = 0; i < target->awake_count; i++)
+		if (!thread_plan(target->awake[i], abi, &target->plan, false))
 			return -ENOMEM;
 	for (uint32_t i = 0; i < target->interp_count; i++)
-		target->interps[i].piece_generation = target_plan_generation(target, target->interps[i].addr, &target->plan);
+		target->interps[i].piece_generation = target_plan_generation(target, target->interps[i].addr, &target->plan, now_ns);
 	err = plan_read(&target->plan, &target->remote);
 	for (uint32_t i = 0; !err && i < target->interp_count; i++)
-		target_take_generation(target, target->interps[i].addr, &target->plan, target->interps[i].piece_generation);
+		target_take_generation(target, target->interps[i].addr, &target->plan, target->interps[i].piece_generation, now_ns);
 	return err;
 }
 
@@ -204,8 +272,13 @@ static bool is_same_process(const struct target *target)
 static int read_target(struct target *target, uint64_t now_ns)
 {
 	bool watch = now_ns - target->t_watched_ns >= WATCH_NS;
-	int err = read_all(target, watch);
+	int err = read_all(target, watch, now_ns);
 
+	if (!err && still_wake_moved(target, now_ns)) {
+		err = read_all(target, watch, now_ns);
+		if (!err)
+			still_wake_moved(target, now_ns); /* notes the GILs as they are before the threads of this read */
+	}
 	if (err || !watch)
 		return err;
 	target->t_watched_ns = now_ns;
@@ -220,7 +293,9 @@ static int read_target(struct target *target, uint64_t now_ns)
 		target->blind_ticks = err ? target->blind_ticks + 1 : 0;
 		if (target->blind_ticks > BLIND_TICKS)
 			return -ESTALE;
-		err = read_all(target, true);
+		err = read_all(target, true, now_ns);
+		if (!err)
+			still_wake_moved(target, now_ns);
 	}
 	watch_interps(target);
 	return err;
@@ -244,11 +319,14 @@ int target_tick(struct target *target, uint64_t now_ns)
 
 		target->gil_holder = holder ? frame_u64(holder, 0) : 0;
 	}
-	for (uint32_t i = 0; i < target->thread_count; i++)
-		sample_thread(target, target->threads[i], &w);
+	still_pass(target, now_ns, most_ns(target));
+	for (uint32_t i = 0; i < target->awake_count; i++)
+		sample_thread(target, target->awake[i], &w);
 	runs_retire_codes(target);
 	prove_release_held(target, &w);
 	runs_close_due(target, now_ns);
+	still_settle(target);
+	still_look(target, now_ns);
 	target_name_threads(target, now_ns);
 	if (now_ns - target->t_facts_ns >= FACTS_NS) {
 		target->t_facts_ns = now_ns;

@@ -6,6 +6,8 @@
 #include "base/clock.h"
 
 #define ASK_NS (200 * NS_PER_US)      /* the kernel is asked about a thread no more often than this */
+#define ASK_PART 8                    /* a still one again after this part of the time for which it has stayed the same */
+#define ASK_MAX_NS (50 * NS_PER_MS)   /* but no later than this */
 #define WOKEN_NS (5 * NS_PER_MS)      /* a waiter looks up every 5 ms (sys.getswitchinterval()) and may not get a CPU at once */
 #define STATUS_ACTIVE_BIT (1u << 4)   /* PyThreadState._status.active (Include/cpython/pystate.h, 3.12+) */
 
@@ -35,10 +37,10 @@ static bool waits_for_gil(const struct target *target, const struct thread *t, c
 {
 	const struct pyabi *abi = &target->proc.abi;
 
-	if (abi->tstate.gil_requested != ABSENT && frame_i32(head, abi->tstate.gil_requested) != 0)
+	if (head && abi->tstate.gil_requested != ABSENT && frame_i32(head, abi->tstate.gil_requested) != 0)
 		return true;
 	if (t->oncpu.state == ONCPU_RUNNABLE) /* between two waits, or woken, and not there yet */
-		return t->oncpu.asked_ns - t->gil_waited_ns < WOKEN_NS && !has_moved(t);
+		return t->oncpu.asked_ns - t->gil_waited_ns < WOKEN_NS && (t->still || !has_moved(t));
 	return interp && interp->gil && t->oncpu.state == ONCPU_BLOCKED_FUTEX && abi->gil_state.bytes > 0 &&
 	       t->oncpu.futex - interp->gil < (uint64_t)abi->gil_state.bytes;
 }
@@ -82,4 +84,42 @@ int status_of(struct target *target, struct thread *t, const struct walker *w, u
 		t->gil_waited_ns = w->now_ns;
 	*ret_status = status;
 	return 0;
+}
+
+static bool is_due(const struct thread *t, const struct interp *interp, uint64_t now_ns)
+{
+	uint64_t since_ns = now_ns - t->oncpu.asked_ns, same_ns = now_ns - t->state_ns;
+
+	if (since_ns < ASK_NS)
+		return false;
+	if (t->oncpu.state == ONCPU_RUNNABLE || (interp && interp->gil_seen.t_waits_ns > t->oncpu.asked_ns))
+		return true;
+	return since_ns >= same_ns / ASK_PART || since_ns >= ASK_MAX_NS;
+}
+
+bool status_of_still(struct target *target, struct thread *t, uint64_t now_ns, uint16_t *ret_status)
+{
+	const struct interp *interp = target_interp(target, t->interp);
+	enum oncpu_state before = t->oncpu.state;
+	uint16_t status = 0;
+
+	*ret_status = t->still_status;
+	if (!is_due(t, interp, now_ns))
+		return true;
+	if (oncpu_ask(&t->oncpu, now_ns) == -ESRCH)
+		return false;
+	if (t->oncpu.state != before)
+		t->state_ns = now_ns;
+	if (waits_for_gil(target, t, interp, NULL))
+		status |= STATUS_GIL_WAIT;
+	if (t->oncpu.state == ONCPU_RUNNABLE)
+		status |= STATUS_ON_CPU;
+	else if (t->oncpu.state == ONCPU_UNKNOWN)
+		status |= STATUS_UNKNOWN;
+	else if (!(status & STATUS_GIL_WAIT))
+		status |= STATUS_IDLE;
+	if ((status & STATUS_GIL_WAIT) && !(status & STATUS_ON_CPU))
+		t->gil_waited_ns = now_ns;
+	*ret_status = status;
+	return true;
 }

@@ -3,6 +3,7 @@
 #ifndef SAMPLED_SAMPLER_STATUS_H
 #define SAMPLED_SAMPLER_STATUS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "sampler/target.h"
@@ -10,5 +11,9 @@
 /* The status bits of a thread whose copy is in w->plan and whose stack is in t->seen. 0, or -ESRCH: the system thread is
  * gone, and its thread state with it, or soon. */
 int status_of(struct target *target, struct thread *t, const struct walker *w, uint16_t *ret_status);
+
+/* The status of a still thread, asked of the kernel when that is due: the longer it has not changed, the more seldom, but soon where a
+ * thread has begun or ended to wait for the GIL. False: the system thread is gone. */
+bool status_of_still(struct target *target, struct thread *t, uint64_t now_ns, uint16_t *ret_status);
 
 #endif

@@ -34,6 +34,7 @@ void target_free(struct target *target)
 	target_free_threads(target);
 	codes_free(target->codes);
 	edges_free(target->edges);
+	callees_free(target->callees);
 	plan_release(&target->plan);
 	plan_release(&target->again);
 	free(target->spare.frames);
@@ -76,12 +77,14 @@ int target_adopt(struct target *target, const struct sampler_options *options, s
 	if (!target->gc_symbol || !target->truncated_symbol || !target->unreadable_symbol || codes_new(&target->codes, &target->proc.abi, symbols) != 0 ||
 	    edges_new(&target->edges) != 0)
 		return -ENOMEM;
+	if (target->proc.abi.frames == FRAMES_HEAP && callees_new(&target->callees) != 0)
+		return -ENOMEM;
 	return 0;
 }
 
 void target_finish(struct target *target, uint64_t now_ns, enum target_event event)
 {
-	prove_give_up_held(target);
+	prove_end_held(target, NULL);
 	runs_close_all(target);
 	for (uint32_t i = 0; i < target->thread_count; i++)
 		if (target->threads[i]->name[0] && !target->threads[i]->announced)

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sampler/callee.h"
 #include "sampler/codes.h"
 #include "sampler/discover.h"
 #include "sampler/edges.h"
@@ -18,20 +19,38 @@
 #include "sampler/thread.h"
 #include "sampler/walk.h"
 
+#define GIL_BYTES_MAX 256u
+
+struct gil_seen { /* of a GIL when it was read last */
+	bool known;
+	raddr_t holder;     /* thread state of its last holder */
+	uint64_t holder_id; /* pthread_self() of that one; 0: unknown */
+	uint64_t switches;
+	uint64_t t_waits_ns; /* when the words that waiting threads change were last seen to change */
+	uint8_t waits[GIL_BYTES_MAX];
+};
+
 struct interp {
 	raddr_t addr;
 	raddr_t gil; /* its GIL's struct; 0: none yet */
 	int64_t id;
-	uint32_t piece_threads, piece_collecting, piece_generation;
+	struct gil_seen gil_seen;
+	uint32_t piece_gil, piece_threads, piece_collecting, piece_generation;
 	uint64_t generation; /* of its code objects, plus 1; 0: the version has no such count */
+	uint64_t t_generation_ns; /* when it was last read */
+	uint64_t t_freed_ns;      /* when it was first seen to be what it is */
 	bool collecting;
 };
 
-/* A sample whose calls are not all known yet, kept until they are. */
+/* Samples of one stack whose calls are not all known yet, kept until they are. */
 struct held {
 	uint32_t thread; /* id */
+	uint32_t count;
 	uint16_t status;
-	uint64_t t_ns, weight_ns;
+	bool agreed;   /* as struct thread's, of the latest one */
+	bool one_copy; /* all frames lie on the data stack */
+	uint64_t tick; /* of the latest one */
+	uint64_t t_first_ns, t_last_ns, weight_ns;
 	struct pystack stack;
 };
 
@@ -47,6 +66,7 @@ struct target {
 	struct ring *ring;       /* the sampler's */
 	struct codes *codes;
 	struct edges *edges;
+	struct callees *callees; /* where frames lie on the heap; else NULL */
 	struct plan plan;  /* the whole process' */
 	struct plan again; /* one thread's, read again */
 	struct pystack spare; /* a sample while its calls are being proved */
@@ -55,19 +75,29 @@ struct target {
 	uint32_t interp_count;
 	struct thread **threads;
 	uint32_t thread_count, thread_room;
+	struct thread **awake; /* those that the next tick reads: all but the still ones (still.h) */
+	uint32_t awake_count, awake_room;
+	bool awake_stale;      /* to be made anew */
+	uint32_t still_count;  /* that are sampled without being read */
+	uint64_t t_passed_ns;  /* of the latest tick */
+	uint64_t passed_ticks, passed_ns; /* of ticks since the beginning */
+	uint64_t t_looked_ns;  /* when some of the still ones were last looked at */
+	uint32_t look_next;
 	uint32_t gc_symbol, truncated_symbol, unreadable_symbol; /* special frames */
 	uint64_t tick;
 	uint64_t t_listed_ns;  /* when the lists of interpreters and threads were last compared */
 	uint64_t t_watched_ns; /* when interpreters' words (thread list, collecting) were last read */
-	uint64_t t_recheck_ns;
 	uint64_t t_facts_ns;
 	uint32_t name_next; /* index of the thread whose name is looked at next */
 	uint64_t due_ns; /* next deadline */
 	uint32_t piece_gil;
 	raddr_t gil_holder; /* thread state, to 3.11 */
 	struct held held[HELD_MAX];
+	uint64_t held_keys[HELD_MAX]; /* hash of thread, status and stack of each */
 	uint32_t held_count;
+	uint32_t held_latest; /* index of the one that a sample was added to last */
 	uint64_t edges_learnt; /* grows with each stack whose calls were learnt */
+	uint64_t t_judged_ns;
 	uint64_t edges_judged; /* its value when held samples were last judged */
 	struct rec_facts facts; /* head unused until it is written */
 	uint32_t blind_ticks; /* consecutive ones in which the lists made no sense */
@@ -83,10 +113,11 @@ bool target_list_changed(const struct target *target);
 void target_free_threads(struct target *target);
 /* NULL: not in the list. */
 struct interp *target_interp(const struct target *target, raddr_t addr);
-/* Makes the plan read the interpreter's count of freed code objects, last of all; PLAN_FULL where the version has none. */
-uint32_t target_plan_generation(const struct target *target, raddr_t interp, struct plan *plan);
+/* Makes the plan read the interpreter's count of freed code objects, last of all; PLAN_FULL where the version has none, or it is
+ * not due. */
+uint32_t target_plan_generation(const struct target *target, raddr_t interp, struct plan *plan, uint64_t now_ns);
 /* Notes what the plan read. */
-void target_take_generation(const struct target *target, raddr_t interp, const struct plan *plan, uint32_t piece);
+void target_take_generation(const struct target *target, raddr_t interp, const struct plan *plan, uint32_t piece, uint64_t now_ns);
 /* Finds or renews names that are due, a few at a time, and announces threads. */
 void target_name_threads(struct target *target, uint64_t now_ns);
 
@@ -96,13 +127,16 @@ int target_tick(struct target *target, uint64_t now_ns);
 /* runs.c: samples become records. */
 /* Takes the stack in t->seen as a sample. */
 void run_add(struct target *target, struct thread *t, uint16_t status, uint64_t now_ns, uint64_t weight_ns);
-/* A sample of its own, out of the order of the thread's run. */
+/* Samples of their own, out of the order of the thread's run. */
 void run_add_held(struct target *target, struct held *held);
 /* Writes the run in progress, if any. */
 void run_close(struct target *target, struct thread *t);
 void runs_close_all(struct target *target);
-/* Closes runs older than 100 ms. */
+/* Closes a run older than 100 ms; such of all threads that are read. */
+void run_close_if_due(struct target *target, struct thread *t, uint64_t now_ns);
 void runs_close_due(struct target *target, uint64_t now_ns);
+/* A still thread's status is another from now on. */
+void run_change_status(struct target *target, struct thread *t, uint16_t status);
 /* Forgets retired code: closes runs that may name it, then drops it. */
 void runs_retire_codes(struct target *target);
 bool target_announce(struct target *target, enum target_event event, uint64_t now_ns);

@@ -8,12 +8,18 @@
 
 #include "base/clock.h"
 #include "sampler/procfs.h"
+#include "sampler/prove.h"
+#include "sampler/still.h"
 #include "sampler/pyobj.h"
 #include "sampler/target.h"
 
 #define INTERPS_MAX 256u
 #define THREADS_MAX 16384u
+/* The count of freed code objects is read again after this part of the time for which it has stood still: a segment of each
+ * read is much, and where code comes and goes it is read every time all the same. */
+#define GENERATION_PART 1000
 #define NAMES_A_TICK 2 /* names are found by walking dictionaries: some 50 to 80 µs each */
+#define NAME_LOOKS 16u /* threads looked at a tick */
 /* Where glibc keeps a thread's tid behind pthread_self() (nptl/descr.h, struct pthread, 64-bit): checked against /proc. */
 #define PTHREAD_TID_OFF 720
 #define NAME_RETRY_NS (50 * NS_PER_MS) /* then twice as long each time */
@@ -99,7 +105,9 @@ void target_free_threads(struct target *target)
 	for (uint32_t i = 0; i < target->thread_count; i++)
 		thread_free(target->threads[i]);
 	free(target->threads);
-	target->threads = NULL;
+	free(target->awake);
+	target->awake = target->threads = NULL;
+	target->awake_count = target->awake_room = 0;
 	target->thread_count = target->thread_room = 0;
 }
 
@@ -181,6 +189,7 @@ static int list_interps(struct target *target)
 	int err = remote_read_u64(&target->remote, target->proc.interp_head, &at);
 
 	while (!err && at != 0) {
+		const struct interp *known;
 		int64_t id = 0;
 
 		if (count == INTERPS_MAX)
@@ -189,7 +198,10 @@ static int list_interps(struct target *target)
 			err = remote_read_u64(&target->remote, at + (uint64_t)abi->interp.id, (uint64_t *)&id);
 		else
 			id = count;
-		found[count++] = (struct interp){.addr = at, .gil = gil_of(target, at), .id = id};
+		known = target_interp(target, at);
+		found[count] = known ? *known : (struct interp){.addr = at};
+		found[count].gil = gil_of(target, at);
+		found[count++].id = id;
 		if (!err)
 			err = remote_read_u64(&target->remote, at + (uint64_t)abi->interp.next, &at);
 	}
@@ -210,19 +222,25 @@ static int list_interps(struct target *target)
 int target_list(struct target *target, uint64_t now_ns)
 {
 	uint32_t count = 0;
-	int err = list_interps(target);
+	int err;
 
+	still_wake_all(target); /* from time to time all are read, whatever the GIL says */
+	target->awake_stale = true;
+	err = list_interps(target);
 	for (uint32_t i = 0; !err && i < target->interp_count; i++)
 		err = list_threads(target, &target->interps[i], &count);
 	if (err)
 		return err;
 	/* What was not met any more has ended. */
-	for (uint32_t i = count; i < target->thread_count; i++) {
-		run_close(target, target->threads[i]);
-		thread_end(target, target->threads[i]);
-		thread_free(target->threads[i]);
+	while (target->thread_count > count) {
+		struct thread *gone = target->threads[target->thread_count - 1];
+
+		prove_end_held(target, gone); /* while it is in the list still, where its held samples look for it */
+		run_close(target, gone);
+		thread_end(target, gone);
+		target->thread_count--;
+		thread_free(gone);
 	}
-	target->thread_count = count;
 	target->t_listed_ns = now_ns;
 	return 0;
 }
@@ -235,21 +253,29 @@ struct interp *target_interp(const struct target *target, raddr_t addr)
 	return NULL;
 }
 
-uint32_t target_plan_generation(const struct target *target, raddr_t interp, struct plan *plan)
+uint32_t target_plan_generation(const struct target *target, raddr_t interp, struct plan *plan, uint64_t now_ns)
 {
+	const struct interp *of = target_interp(target, interp);
 	int32_t offset = target->proc.abi.interp.code_generation;
 
-	return offset == ABSENT ? PLAN_FULL : plan_add(plan, interp + (uint64_t)offset, 8);
+	if (offset == ABSENT || !of || now_ns - of->t_generation_ns < (of->t_generation_ns - of->t_freed_ns) / GENERATION_PART)
+		return PLAN_FULL;
+	return plan_add(plan, interp + (uint64_t)offset, 8);
 }
 
-void target_take_generation(const struct target *target, raddr_t interp, const struct plan *plan, uint32_t piece)
+void target_take_generation(const struct target *target, raddr_t interp, const struct plan *plan, uint32_t piece, uint64_t now_ns)
 {
 	struct interp *of = target_interp(target, interp);
 	const uint8_t *bytes = plan_bytes(plan, piece);
-
 	/* 0 is kept for "none"; a count that cannot be read vouches for nothing. */
-	if (of)
-		of->generation = bytes ? frame_u64(bytes, 0) + 1 : 0;
+	uint64_t generation = bytes ? frame_u64(bytes, 0) + 1 : 0;
+
+	if (!of || piece == PLAN_FULL)
+		return;
+	if (generation != of->generation || generation == 0)
+		of->t_freed_ns = now_ns;
+	of->generation = generation;
+	of->t_generation_ns = now_ns;
 }
 
 bool target_list_changed(const struct target *target)
@@ -271,7 +297,14 @@ bool target_list_changed(const struct target *target)
 		expect = frame_u64(first, 0);
 		for (; k < target->thread_count && target->threads[k]->interp == target->interps[i].addr; k++) {
 			const struct thread *t = target->threads[k];
-			const uint8_t *head = plan_bytes(&target->plan, t->copy.head);
+			bool last = k + 1 == target->thread_count || target->threads[k + 1]->interp != t->interp;
+			const uint8_t *head;
+
+			if (expect == t->tstate && t->still) { /* neither it nor who comes behind it went without its moving */
+				expect = last ? 0 : target->threads[k + 1]->tstate;
+				continue;
+			}
+			head = plan_bytes(&target->plan, t->copy.head);
 
 			if (expect != t->tstate || !head || !is_same_thread(abi, t, head))
 				return true;
@@ -302,7 +335,7 @@ void target_name_threads(struct target *target, uint64_t now_ns)
 {
 	int done = 0;
 
-	for (uint32_t i = 0; i < target->thread_count && done < NAMES_A_TICK; i++) {
+	for (uint32_t i = 0; i < target->thread_count && i < NAME_LOOKS && done < NAMES_A_TICK; i++) {
 		struct thread *t = target->threads[target->name_next++ % target->thread_count];
 
 		if (t->name_checked_ns != 0 && now_ns - t->name_checked_ns < t->name_wait_ns)

@@ -5,10 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+
 #define HEAP_MAX 20000u
-#define HEAP_MANY 16u        /* heap frames; each costs 0.35 µs a sample, used or not */
+#define HEAP_AGAIN_SEGMENTS 20u /* heap frames in no more segments than these are read before and after the data stack */
+#define HEAP_MANY 12u        /* heap frames; each costs up to 0.35 µs a sample, used or not */
 #define HEAP_KEEP_TICKS 256  /* so long one is read on without being used */
-#define HEAP_FORGET_TICKS 32 /* so long where there are many */
+#define HEAP_FORGET_TICKS 2  /* so long where there are many */
 #define CHUNK_SIZE_MAX (256u << 20)
 
 bool stack_push(struct pystack *stack, struct pyframe frame)
@@ -26,10 +29,60 @@ bool stack_push(struct pystack *stack, struct pyframe frame)
 	return true;
 }
 
+bool stack_copy(struct pystack *stack, const struct pystack *from, uint32_t count)
+{
+	if (stack->room < count) {
+		struct pyframe *frames = realloc(stack->frames, from->room * sizeof(*frames));
+
+		if (!frames)
+			return false;
+		stack->frames = frames;
+		stack->room = from->room;
+	}
+	if (count > 0)
+		memcpy(stack->frames, from->frames, count * sizeof(*stack->frames));
+	stack->depth = count;
+	return true;
+}
+
+/* Those that joined are few. */
+static void sort_heap(struct thread *t)
+{
+	for (; t->heap_sorted < t->heap_count; t->heap_sorted++) {
+		struct heap_frame joined = t->heap[t->heap_sorted];
+		uint32_t at = t->heap_sorted;
+
+		for (; at > 0 && t->heap[at - 1].frame > joined.frame; at--)
+			t->heap[at] = t->heap[at - 1];
+		t->heap[at] = joined;
+	}
+}
+
+static bool plan_heap(struct thread *t, const struct pyabi *abi, struct plan *plan, bool reversed)
+{
+	bool sorted = abi->frames == FRAMES_STACK;
+
+	if (sorted)
+		sort_heap(t);
+	t->copy.heap = plan->count;
+	t->copy.heap_count = t->heap_count;
+	t->copy.reversed = reversed && !sorted;
+	for (uint32_t i = 0; i < t->heap_count; i++) {
+		uint32_t k = t->copy.reversed ? t->heap_count - 1 - i : i;
+
+		if (plan_add(plan, t->heap[k].frame, (uint32_t)abi->frame.bytes) == PLAN_FULL)
+			return false;
+	}
+	return true;
+}
+
 bool thread_plan(struct thread *t, const struct pyabi *abi, struct plan *plan, bool reversed)
 {
-	uint32_t frame_bytes = (uint32_t)abi->frame.bytes;
+	uint32_t heap_segments = plan->segment_count;
 
+	if (!plan_heap(t, abi, plan, reversed))
+		return false;
+	heap_segments = plan->segment_count - heap_segments;
 	t->copy.head = plan_add(plan, t->tstate, (uint32_t)abi->tstate.bytes);
 	t->copy.cframes = plan->count;
 	t->copy.cframe_count = t->cframe_count;
@@ -41,13 +94,31 @@ bool thread_plan(struct thread *t, const struct pyabi *abi, struct plan *plan, b
 	for (uint32_t i = 0; i < t->chunk_count; i++)
 		if (plan_add(plan, t->chunks[i].base, t->chunks[i].copy_bytes) == PLAN_FULL)
 			return false;
-	t->copy.heap = plan->count;
-	t->copy.heap_count = t->heap_count;
-	t->copy.reversed = reversed;
-	for (uint32_t i = 0; i < t->heap_count; i++)
-		if (plan_add(plan, t->heap[reversed ? t->heap_count - 1 - i : i].frame, frame_bytes) == PLAN_FULL)
-			return false;
+	t->copy.heap_again = 0;
+	if (abi->frames == FRAMES_STACK && t->bracket > 0 && heap_segments <= HEAP_AGAIN_SEGMENTS) {
+		t->copy.heap_again = plan->count;
+		for (uint32_t i = 0; i < t->heap_count; i++)
+			if (plan_add(plan, t->heap[i].frame, (uint32_t)abi->frame.bytes) == PLAN_FULL)
+				return false;
+	}
 	return t->copy.head != PLAN_FULL;
+}
+
+uint32_t thread_find_heap(const struct thread *t, raddr_t frame)
+{
+	uint32_t low = 0, high = t->heap_sorted < t->copy.heap_count ? t->heap_sorted : t->copy.heap_count;
+
+	while (low < high) {
+		uint32_t middle = (low + high) / 2;
+
+		if (t->heap[middle].frame == frame)
+			return middle;
+		if (t->heap[middle].frame < frame)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return UINT32_MAX;
 }
 
 bool thread_want(struct thread *t, raddr_t frame, uint64_t tick)
@@ -71,6 +142,39 @@ bool thread_want(struct thread *t, raddr_t frame, uint64_t tick)
 	}
 	t->heap[t->heap_count++] = (struct heap_frame){.frame = frame, .used_tick = tick};
 	return true;
+}
+
+bool thread_in_chunks(const struct thread *t, raddr_t addr)
+{
+	for (uint32_t i = 0; i < t->chunk_count; i++)
+		if (addr - t->chunks[i].base < t->chunks[i].size_bytes)
+			return true;
+	return false;
+}
+
+static struct memory *memory_of(const struct thread *t, raddr_t frame)
+{
+	return &t->memories[hash_u64(frame) % MEMORIES];
+}
+
+void thread_remember(struct thread *t, raddr_t frame, raddr_t previous)
+{
+	if (!t->memories)
+		t->memories = calloc(MEMORIES, sizeof(*t->memories));
+	if (t->memories)
+		*memory_of(t, frame) = (struct memory){.frame = frame, .previous = previous};
+}
+
+int thread_want_remembered(struct thread *t, raddr_t frame, uint64_t tick)
+{
+	if (!t->memories || memory_of(t, frame)->frame != frame)
+		return 0;
+	for (uint32_t i = 0; i < MEMORIES && memory_of(t, frame)->frame == frame && !thread_in_chunks(t, frame); i++) {
+		if (!thread_want(t, frame, tick))
+			return -ENOMEM;
+		frame = memory_of(t, frame)->previous;
+	}
+	return 1;
 }
 
 static bool is_in_order(const struct thread *t)
@@ -120,7 +224,7 @@ void thread_want_cframe(struct thread *t, raddr_t cframe, uint64_t tick)
 
 void thread_prune(struct thread *t, uint64_t tick)
 {
-	uint32_t kept = 0;
+	uint32_t kept = 0, sorted = UINT32_MAX;
 
 	for (uint32_t i = 0; i < t->cframe_count; i++)
 		if (tick - t->cframes[i].used_tick < HEAP_KEEP_TICKS)
@@ -128,10 +232,106 @@ void thread_prune(struct thread *t, uint64_t tick)
 	t->cframe_count = kept;
 	kept = 0;
 
-	for (uint32_t i = 0; i < t->heap_count; i++)
+	for (uint32_t i = 0; i < t->heap_count; i++) {
+		if (i == t->heap_sorted)
+			sorted = kept;
 		if (tick - t->heap[i].used_tick < (t->heap_count > HEAP_MANY ? HEAP_FORGET_TICKS : HEAP_KEEP_TICKS))
 			t->heap[kept++] = t->heap[i];
+	}
+	t->heap_sorted = sorted < kept ? sorted : kept;
 	t->heap_count = kept;
+}
+
+void thread_drop_chunks(struct thread *t, uint32_t count)
+{
+	for (uint32_t i = count; i < t->chunk_count; i++)
+		free(t->chunks[i].last);
+	t->chunk_count = count;
+	t->last_plain = 0;
+}
+
+/* The first byte in which they differ, or a little before; `bytes` where they do not. */
+static uint32_t find_difference(const uint8_t *a, const uint8_t *b, uint32_t bytes)
+{
+	uint32_t at = 0;
+
+	while (bytes - at >= 256 && memcmp(a + at, b + at, 256) == 0)
+		at += 256;
+	while (bytes - at >= 16 && memcmp(a + at, b + at, 16) == 0)
+		at += 16;
+	return bytes - at < 16 && memcmp(a + at, b + at, bytes - at) == 0 ? bytes : at;
+}
+
+/* How much of a chunk's copy is as it was. */
+static uint32_t same_bytes(const struct thread *t, const struct plan *plan, uint32_t chunk)
+{
+	const uint8_t *bytes = plan_bytes(plan, t->copy.chunks + chunk);
+	const struct chunk *c = &t->chunks[chunk];
+	uint32_t most = bytes ? plan->pieces[t->copy.chunks + chunk].bytes : 0;
+
+	if (!c->last || !bytes)
+		return 0;
+	return find_difference(bytes, c->last, most < c->last_bytes ? most : c->last_bytes);
+}
+
+/* Room for `bytes` bytes of the chunk; a chunk's size is the target's word, so no more is taken. */
+static bool make_room(struct chunk *c, uint32_t bytes)
+{
+	uint8_t *grown;
+
+	if (bytes <= c->last_room)
+		return true;
+	grown = realloc(c->last, bytes);
+	if (!grown)
+		return false;
+	c->last = grown;
+	c->last_room = bytes;
+	return true;
+}
+
+void thread_keep_copy(struct thread *t, const struct plan *plan)
+{
+	for (uint32_t i = 0; t->seen_plain > 0 && i < t->copy.chunk_count; i++) {
+		const uint8_t *bytes = plan_bytes(plan, t->copy.chunks + i);
+		struct chunk *c = &t->chunks[i];
+		uint32_t count = bytes ? plan->pieces[t->copy.chunks + i].bytes : 0;
+
+		if (!bytes || !make_room(c, count)) {
+			t->seen_plain = 0;
+			return;
+		}
+		if (i < t->copy.same_chunks)
+			continue;
+		memcpy(c->last, bytes, count);
+		c->last_bytes = count;
+	}
+}
+
+uint32_t thread_find_same(struct thread *t, const struct plan *plan, uint32_t frame_bytes)
+{
+	uint32_t low = 0, high = t->last_plain, chunk = 0, same = 0;
+
+	t->copy.same_chunks = 0;
+	if (high == 0)
+		return 0;
+	for (; chunk < t->copy.chunk_count; chunk++) {
+		same = same_bytes(t, plan, chunk);
+		if (same < plan->pieces[t->copy.chunks + chunk].bytes)
+			break;
+	}
+	t->copy.same_chunks = chunk;
+	while (low < high) { /* the first one that does not lie there */
+		uint32_t middle = (low + high) / 2, in = 0;
+		raddr_t frame = t->last.frames[middle].frame;
+
+		while (in < t->copy.chunk_count && frame - t->chunks[in].base >= t->chunks[in].size_bytes)
+			in++;
+		if (in < chunk || (in == chunk && in < t->copy.chunk_count && frame + frame_bytes - t->chunks[in].base <= same))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
 }
 
 int thread_find_chunks(struct thread *t, const struct remote *r, raddr_t newest)
@@ -139,7 +339,7 @@ int thread_find_chunks(struct thread *t, const struct remote *r, raddr_t newest)
 	uint32_t count = 0;
 	raddr_t chunk = newest;
 
-	t->chunk_count = 0; /* until all of them are known */
+	thread_drop_chunks(t, 0); /* until all of them are known */
 	while (chunk != 0) {
 		uint64_t head[3]; /* previous, size in bytes, top in slots (struct _stack_chunk, Include/cpython/pystate.h) */
 		int err = remote_read(r, chunk, head, sizeof(head));
@@ -179,7 +379,9 @@ int thread_find_chunks(struct thread *t, const struct remote *r, raddr_t newest)
 void thread_release(struct thread *t)
 {
 	oncpu_release(&t->oncpu);
+	thread_drop_chunks(t, 0);
 	free(t->chunks);
+	free(t->memories);
 	free(t->heap);
 	free(t->seen.frames);
 	free(t->last.frames);

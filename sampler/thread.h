@@ -23,6 +23,8 @@ struct chunk { /* a piece of the data stack: 3.11+ */
 	raddr_t base;
 	uint32_t size_bytes;
 	uint32_t copy_bytes; /* how much of it a sample reads */
+	uint8_t *last;       /* owned; what the latest accepted sample's copy of it was, `last_bytes` long */
+	uint32_t last_bytes, last_room;
 };
 
 struct heap_frame { /* a frame, or shim, outside the data stack that a sample reads by itself */
@@ -35,7 +37,9 @@ struct copy {
 	uint32_t head;
 	uint32_t cframes, cframe_count;
 	uint32_t chunks, chunk_count;
+	uint32_t same_chunks; /* so many are as they were at the latest accepted sample */
 	uint32_t heap, heap_count;
+	uint32_t heap_again; /* the same frames once more, behind the chunks; 0: not read */
 	bool reversed; /* the heap frames come in the opposite order */
 };
 
@@ -50,6 +54,12 @@ struct run {
 	uint16_t status, flags;
 	uint64_t t_first_ns, t_last_ns, weight_ns;
 };
+
+struct memory { /* what a frame outside the data stack last linked back to */
+	raddr_t frame, previous;
+};
+
+#define MEMORIES 1024u /* by address; a later one takes the place of an earlier one */
 
 struct thread {
 	raddr_t tstate;
@@ -70,15 +80,27 @@ struct thread {
 	bool root_link_known;
 	struct chunk *chunks; /* oldest first */
 	uint32_t chunk_count, chunk_room;
-	struct heap_frame *heap;
+	struct heap_frame *heap; /* frames on the data stack (3.11+): by address at each copy; else outermost first */
 	uint32_t heap_count, heap_room;
+	struct memory *memories; /* owned; NULL: nothing remembered yet */
+	uint32_t bracket; /* for so many more reads a generator's frame is expected in the stack: see copy.heap_again */
+	uint32_t heap_sorted; /* so many are in order; behind them those that joined since */
 
 	struct copy copy;
 
 	struct pystack seen;      /* of the sample being taken */
 	struct pystack last;      /* of the latest accepted sample */
-	raddr_t last_current;     /* what the thread state named as current frame at the latest walk */
-	raddr_t last_leaf;        /* the leaf found in it */
+	uint32_t same;            /* so many outermost frames of `seen` are those of `last`: the copies do not differ up to there */
+	uint32_t seen_plain, last_plain; /* so many lie on the data stack, each called directly by the one before */
+	uint64_t generation;      /* of code objects, at the latest accepted sample */
+	uint64_t t_checked_ns;    /* when all its code objects were last looked at */
+	struct disagreement {     /* of the latest walk */
+		raddr_t current; /* what the thread state named as current frame */
+		raddr_t leaf;    /* what the frames did */
+		int64_t offset;  /* of the leaf */
+	} disagreement;
+	uint32_t looks;           /* walks of it, up to a bound */
+	uint32_t stands;          /* so many walks in a row disagreed in the same way */
 	uint64_t empty_tick;      /* in which the stack was first seen empty, and no other way since; 0: never */
 	bool leaf_runs;           /* it says so of itself */
 	bool leads_on;            /* where that leaf stands, C was seen to lead on to further frames */
@@ -90,26 +112,61 @@ struct thread {
 	struct frame *sent; /* the stack of the latest record that the consumer got */
 	uint32_t sent_depth, sent_room;
 
+	bool begun;  /* it had frames once */
+	bool taken;  /* a sample of it was taken in the tick that read it last */
+	bool shadow; /* that showed it to be no thread of its own */
+	bool still;  /* it cannot have moved since, and is not read (still.h) */
+	uint16_t still_status, still_flags;
+	uint64_t still_ticks, still_ns; /* of the target's, up to which its samples are in the run */
+	uint64_t t_still_ns;            /* and when that was */
+
+	/* Frames on the heap: double reads of late, and those of them that were alike throughout. */
+	uint32_t reads, alike;
+	bool stood; /* the latest one was */
+
 	uint64_t t_attempt_ns; /* of the previous attempt; 0: none */
 	struct oncpu oncpu;
+	uint64_t state_ns; /* since when oncpu.state has been what it is */
 	uint64_t gil_waited_ns; /* when it was last seen blocked on the GIL */
 };
 
-/* Adds what this thread's sample must read and notes in t->copy where it will be. Heap frames are read outermost first, or
- * last where `reversed`. False: out of memory. */
+/* Adds what this thread's sample must read and notes in t->copy where it will be. Heap frames of versions that have no data
+ * stack are read outermost first, or last where `reversed`. False: out of memory. */
 bool thread_plan(struct thread *t, const struct pyabi *abi, struct plan *plan, bool reversed);
 /* Puts the frames of t->seen first in the guess, outermost first. */
 void thread_order_heap(struct thread *t, uint64_t tick);
+/* The copied heap frame at this address: its index in the guess, or UINT32_MAX. */
+uint32_t thread_find_heap(const struct thread *t, raddr_t frame);
 /* Notes that the frame at this address, outside the data stack, belongs to the guess. False: out of memory or bound. */
 bool thread_want(struct thread *t, raddr_t frame, uint64_t tick);
+/* Remembers what such a frame links back to; a stack of coroutines that runs again is soon known by its innermost one. */
+void thread_remember(struct thread *t, raddr_t frame, raddr_t previous);
+/* Notes this frame, if it is remembered, and all below it up to the data stack. 1: done; 0: not remembered; -ENOMEM. */
+int thread_want_remembered(struct thread *t, raddr_t frame, uint64_t tick);
+/* Whether an address lies in the data stack. */
+bool thread_in_chunks(const struct thread *t, raddr_t addr);
 /* Notes that the thread state points to this cframe now; the one longest unused makes room. */
 void thread_want_cframe(struct thread *t, raddr_t cframe, uint64_t tick);
 /* Forgets heap frames not used for long. */
 void thread_prune(struct thread *t, uint64_t tick);
+/* Keeps the copy of the data stack in this plan, which t->seen was found in, for thread_find_same(). */
+void thread_keep_copy(struct thread *t, const struct plan *plan);
+/* How many of the outermost frames of t->last, all of them plain, lie where this plan's copy is the same as the kept one. */
+uint32_t thread_find_same(struct thread *t, const struct plan *plan, uint32_t frame_bytes);
+/* Drops the chunks from the `count`th on. */
+void thread_drop_chunks(struct thread *t, uint32_t count);
 /* Finds the chunks of the data stack anew, from the newest back. 0 or -errno. */
 int thread_find_chunks(struct thread *t, const struct remote *r, raddr_t newest);
 void thread_release(struct thread *t);
 
+/* Whether so much moves in this thread that copies which are alike may be so by chance. */
+static inline bool thread_moves(const struct thread *t)
+{
+	return t->alike < t->reads - t->reads / 8;
+}
+
 bool stack_push(struct pystack *stack, struct pyframe frame);
+/* The `count` outermost frames of another one. False: out of memory. */
+bool stack_copy(struct pystack *stack, const struct pystack *from, uint32_t count);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What both ways of walking share, the walk down the chain of previous pointers, and the check against known calls. */
+/* What both ways of walking share, and the walk down the chain of previous pointers. */
 #include "sampler/walk.h"
 
 #include <errno.h>
@@ -7,36 +7,50 @@
 #include "base/hash.h"
 #include "sampler/record.h"
 
+#define COUNT_TICKS 16       /* one stack in so many is counted */
+#define COUNT_ALL_TICKS 4096 /* but all of the first */
+
 /* The copy of `bytes` bytes at addr, where the thread's pieces have it. *hint: the heap frame to look at first, then those
  * before it: a chain lies in the guess outermost first. */
-static const uint8_t *find_copy(const struct walker *w, const struct thread *t, raddr_t addr, uint32_t bytes, uint32_t *hint)
+static const uint8_t *find_copy(const struct walker *w, const struct thread *t, raddr_t addr, uint32_t bytes, uint32_t *hint,
+                                uint32_t *ret_bytes)
 {
 	const struct plan *p = w->plan;
 
 	for (uint32_t i = 0; i < t->copy.chunk_count; i++) {
 		const struct piece *piece = &p->pieces[t->copy.chunks + i];
 
-		if (addr - piece->from < piece->bytes && piece->bytes - (addr - piece->from) >= bytes)
+		if (addr - piece->from < piece->bytes && piece->bytes - (addr - piece->from) >= bytes) {
+			*ret_bytes = piece->bytes - (uint32_t)(addr - piece->from);
 			return piece->ok ? p->memory + piece->at + (addr - piece->from) : NULL;
+		}
+	}
+	if (w->abi->frames == FRAMES_STACK) {
+		uint32_t k = thread_find_heap(t, addr);
+
+		if (k == UINT32_MAX)
+			return NULL;
+		t->heap[k].used_tick = w->tick;
+		*ret_bytes = bytes;
+		return plan_bytes(p, copy_heap_piece(&t->copy, k));
 	}
 	for (uint32_t i = 0, n = t->copy.heap_count; i < n; i++) {
-		uint32_t k = *hint >= i ? *hint - i : *hint + n - i;
+		uint32_t k = *hint >= n ? i : *hint >= i ? *hint - i : *hint + n - i;
 		const struct piece *piece = &p->pieces[copy_heap_piece(&t->copy, k)];
 
 		if (piece->from == addr) {
 			*hint = k > 0 ? k - 1 : n - 1;
 			t->heap[k].used_tick = w->tick;
+			*ret_bytes = piece->bytes;
 			return piece->ok ? p->memory + piece->at : NULL;
 		}
 	}
 	return NULL;
 }
 
-const uint8_t *walk_copy(const struct walker *w, const struct thread *t, raddr_t frame)
+const uint8_t *walk_copy(const struct walker *w, const struct thread *t, raddr_t frame, uint32_t hint, uint32_t *ret_bytes)
 {
-	uint32_t hint = 0;
-
-	return find_copy(w, t, frame, (uint32_t)w->abi->frame.bytes, &hint);
+	return find_copy(w, t, frame, (uint32_t)w->abi->frame.bytes, &hint, ret_bytes);
 }
 
 int walk_current(struct walker *w, struct thread *t, raddr_t *ret_current)
@@ -125,7 +139,8 @@ int walk_chain(struct walker *w, struct thread *t, raddr_t current)
 {
 	const struct pyabi *abi = w->abi;
 	raddr_t end = abi->tstate.base_frame != ABSENT ? t->tstate + (uint64_t)abi->tstate.base_frame : 0;
-	uint32_t hint = chain_start(t), steps = 0;
+	uint32_t hint = chain_start(t), steps = 0, copied;
+	raddr_t first = abi->frames == FRAMES_STACK && t->chunk_count > 0 ? t->chunks[0].base + CHUNK_FIRST : 0;
 	bool from_generator = false;
 	raddr_t outermost = 0;
 	int missing = 0;
@@ -135,13 +150,13 @@ int walk_chain(struct walker *w, struct thread *t, raddr_t current)
 
 		end = head ? frame_u64(head, abi->tstate.base_frame) : 0;
 	}
-	t->seen.depth = 0;
+	t->seen.depth = t->same = t->seen_plain = 0;
 	for (raddr_t frame = current; frame != 0 && frame != end;) {
 		uint8_t fetched[PYABI_FRAME_MAX];
-		const uint8_t *bytes = find_copy(w, t, frame, (uint32_t)abi->frame.bytes, &hint);
+		const uint8_t *bytes = find_copy(w, t, frame, (uint32_t)abi->frame.bytes, &hint, &copied);
 		int err;
 
-		if (++steps > 2 * REC_DEPTH_MAX || (frame & 7) != 0)
+		if (++steps > 2 * REC_DEPTH_MAX || !frame_may_be(frame))
 			return -EPROTO;
 		if (!bytes) {
 			if (!thread_want(t, frame, w->tick))
@@ -160,6 +175,8 @@ int walk_chain(struct walker *w, struct thread *t, raddr_t current)
 			from_generator = frame_is_generator(abi, bytes);
 			outermost = frame;
 		}
+		if (frame == first)
+			break; /* what it lies on is known */
 		frame = frame_previous(abi, bytes);
 	}
 	reverse(&t->seen);
@@ -167,51 +184,45 @@ int walk_chain(struct walker *w, struct thread *t, raddr_t current)
 	 * being made and has no link yet. On the data stack the outermost frame is the first. */
 	if (missing || from_generator)
 		return -EAGAIN;
-	if (abi->frames == FRAMES_STACK && t->chunk_count > 0 && outermost != t->chunks[0].base + CHUNK_FIRST)
+	if (first != 0 && outermost != first)
 		return -EAGAIN;
 	return 0;
 }
 
-static uint64_t site_of(const struct walker *w, const struct pyframe *frame, uint64_t *ret_identity)
+/* A frame's code, and where it stands in it, as hashes. */
+static uint64_t site_of(const struct walker *w, const struct pyframe *frame, uint64_t *ret_content)
 {
 	const struct code *code = codes_find(w->codes, frame->code);
 
-	*ret_identity = code ? code->identity : frame->code;
-	return hash_combine(*ret_identity, (uint64_t)frame->offset);
+	if (!code)
+		code = codes_find_retired(w->codes, frame->code);
+	*ret_content = code ? code->content : frame->code;
+	return hash_combine(*ret_content, (uint64_t)frame->offset) | 1;
 }
 
-/* Goes through the calls of a stack from the one of frame `from` on, outermost first: fn is given the key of the call and that of its site alone; it
- * returns false to stop. */
-static bool each_edge(const struct walker *w, const struct pystack *stack, uint32_t from, void *context,
-                      bool (*fn)(void *context, uint64_t call, uint64_t site))
+/* Goes through the calls of a stack from the one of frame `from` on, outermost first, up to that of frame `to` - 1. fn returns
+ * false to stop. */
+static bool each_call(const struct walker *w, const struct pystack *stack, uint32_t from, uint32_t to, void *context,
+                      bool (*fn)(void *context, const struct call *call))
 {
 	uint32_t first = from > EDGE_SITES ? from - EDGE_SITES : 0;
 	uint64_t sites[EDGE_SITES] = {0}; /* the latest ones, in a circle */
 
-	for (uint32_t i = first; i < stack->depth; i++) {
-		uint64_t identity, site = site_of(w, &stack->frames[i], &identity), call = identity;
+	for (uint32_t i = first; i < to; i++) {
+		uint64_t content, site = site_of(w, &stack->frames[i], &content), key = content;
 
 		if (i >= from) {
+			struct call call = {.site = i > 0 ? sites[(i + EDGE_SITES - 1) % EDGE_SITES] : 1, .callee = content | 1};
+
 			for (uint32_t k = 1; k <= EDGE_SITES; k++)
-				call = hash_combine(call, sites[(i + EDGE_SITES - k) % EDGE_SITES]);
-			if (!fn(context, call | 1, i > 0 ? sites[(i + EDGE_SITES - 1) % EDGE_SITES] | 1 : 1))
+				key = hash_combine(key, sites[(i + EDGE_SITES - k) % EDGE_SITES]);
+			call.key = key | 1;
+			if (!fn(context, &call))
 				return false;
 		}
 		sites[i % EDGE_SITES] = site;
 	}
 	return true;
-}
-
-static bool call_known(void *edges, uint64_t call, uint64_t site)
-{
-	(void)site;
-	return edges_has(edges, call);
-}
-
-static bool site_known(void *edges, uint64_t call, uint64_t site)
-{
-	(void)call;
-	return edges_has(edges, site);
 }
 
 struct sighting {
@@ -220,42 +231,110 @@ struct sighting {
 	bool learnt;
 };
 
-static bool sight(void *context, uint64_t call, uint64_t site)
+static bool call_known(void *context, const struct call *call)
+{
+	return edges_has(context, call->key);
+}
+
+static bool site_known(void *context, const struct call *call)
+{
+	return edges_has(context, call->site);
+}
+
+static bool call_rare(void *context, const struct call *call)
+{
+	return edges_is_rare(context, call);
+}
+
+static bool sight(void *context, const struct call *call)
 {
 	struct sighting *s = context;
 
 	s->learnt |= edges_sight(s->edges, call, s->now_ns);
-	edges_sight(s->edges, site, s->now_ns);
+	return true;
+}
+
+static bool sight_once(void *context, const struct call *call)
+{
+	struct sighting *s = context;
+
+	s->learnt |= edges_sight_once(s->edges, call, s->now_ns);
 	return true;
 }
 
 bool walk_knows_calls(const struct walker *w, const struct pystack *stack, uint32_t from, struct edges *edges)
 {
-	return each_edge(w, stack, from, edges, call_known);
+	return each_call(w, stack, from, stack->depth, edges, call_known);
 }
 
 bool walk_knows_sites(const struct walker *w, const struct pystack *stack, struct edges *edges)
 {
-	return each_edge(w, stack, 0, edges, site_known);
+	return each_call(w, stack, 0, stack->depth, edges, site_known);
 }
 
-bool walk_sight_calls(const struct walker *w, const struct pystack *stack, struct edges *edges)
+static bool call_not_false(void *context, const struct call *call)
+{
+	return !edges_is_false(context, call);
+}
+
+bool walk_has_false_call(const struct walker *w, const struct pystack *stack, struct edges *edges)
+{
+	return !each_call(w, stack, 0, stack->depth, edges, call_not_false);
+}
+
+bool walk_calls_are_rare(const struct walker *w, const struct pystack *stack, struct edges *edges)
+{
+	return each_call(w, stack, 0, stack->depth, edges, call_rare);
+}
+
+bool walk_sight_calls(const struct walker *w, const struct pystack *stack, uint32_t count, struct edges *edges)
 {
 	struct sighting s = {.edges = edges, .now_ns = w->now_ns};
 
-	each_edge(w, stack, 0, &s, sight);
+	each_call(w, stack, 0, count, &s, sight);
 	return s.learnt;
 }
 
-bool stack_alike(const struct pystack *a, const struct pystack *b)
+bool walk_sight_once(const struct walker *w, const struct pystack *stack, struct edges *edges)
 {
-	if (a->depth != b->depth)
-		return false;
-	for (uint32_t i = 0; i < a->depth; i++) {
-		if (a->frames[i].frame != b->frames[i].frame || a->frames[i].code != b->frames[i].code)
-			return false;
-		if (a->frames[i].offset != b->frames[i].offset)
-			return false;
-	}
+	struct sighting s = {.edges = edges, .now_ns = w->now_ns};
+
+	each_call(w, stack, 0, stack->depth, &s, sight_once);
+	return s.learnt;
+}
+
+static bool learn(void *context, const struct call *call)
+{
+	edges_learn(context, call);
 	return true;
+}
+
+void walk_learn_calls(const struct walker *w, const struct pystack *stack, struct edges *edges)
+{
+	each_call(w, stack, 0, stack->depth, edges, learn);
+}
+
+void walk_count(const struct walker *w, const struct pystack *stack, struct edges *edges)
+{
+	uint32_t weight = w->tick < COUNT_ALL_TICKS ? 1 : COUNT_TICKS;
+
+	if (w->tick % weight != 0)
+		return;
+	for (uint32_t i = 0; i < stack->depth; i++) {
+		uint64_t content, site = site_of(w, &stack->frames[i], &content);
+
+		edges_count(edges, site, weight, w->now_ns);
+		edges_count(edges, content | 1, weight, w->now_ns);
+	}
+}
+
+uint32_t stack_alike(const struct pystack *a, const struct pystack *b, bool *ret_same_callee)
+{
+	uint32_t most = a->depth < b->depth ? a->depth : b->depth, i = 0;
+
+	while (i < most && a->frames[i].frame == b->frames[i].frame && a->frames[i].code == b->frames[i].code &&
+	       a->frames[i].offset == b->frames[i].offset)
+		i++;
+	*ret_same_callee = i < most && a->frames[i].frame == b->frames[i].frame && a->frames[i].code == b->frames[i].code;
+	return i;
 }

@@ -10,6 +10,7 @@
 #include "sampler/edges.h"
 #include "sampler/plan.h"
 #include "sampler/pyabi/pyabi.h"
+#include "sampler/record.h"
 #include "sampler/remote.h"
 #include "sampler/thread.h"
 
@@ -23,11 +24,14 @@ struct walker {
 	int disagreed; /* reads of this sample in which the thread state named a frame in a heap object that was not the leaf */
 	bool exhausted; /* no more code can be decoded in this tick: reading again is in vain */
 	raddr_t doubted; /* code that an instruction pointer does not lie in: what is cached may be of an object before it. 0: none */
+	bool moves; /* thread_moves() of the thread whose calls are asked about */
+	enum retry_cause why; /* the thread has to be read again */
 	bool grew; /* the guess has grown: reading again is worth while */
 };
 
-/* The copy of a frame wherever the thread's pieces have it, or NULL. */
-const uint8_t *walk_copy(const struct walker *w, const struct thread *t, raddr_t frame);
+/* The copy of a frame wherever the thread's pieces have it, or NULL; hint: where in the guess to look first. *ret_bytes: how many
+ * there are from its beginning on. */
+const uint8_t *walk_copy(const struct walker *w, const struct thread *t, raddr_t frame, uint32_t hint, uint32_t *ret_bytes);
 
 /* The frame that the thread state names as current, from the copy. 0: none. -EAGAIN when it was not read. */
 int walk_current(struct walker *w, struct thread *t, raddr_t *ret_current);
@@ -42,13 +46,24 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 int walk_chain(struct walker *w, struct thread *t, raddr_t current);
 
 /* Whether all calls of a stack, from that of frame `from` on, are in the set; whether all its callers stand where some call
- * was once seen. */
+ * was once seen. For frames on the data stack; of others heapcalls.h knows. */
 bool walk_knows_calls(const struct walker *w, const struct pystack *stack, uint32_t from, struct edges *edges);
 bool walk_knows_sites(const struct walker *w, const struct pystack *stack, struct edges *edges);
-/* They were seen alike once more. True: one has become known. */
-bool walk_sight_calls(const struct walker *w, const struct pystack *stack, struct edges *edges);
+/* Those of the `count` outermost frames were seen alike once more. True: one has become known. */
+bool walk_sight_calls(const struct walker *w, const struct pystack *stack, uint32_t count, struct edges *edges);
 
-/* The same frames, standing at the same instructions. */
-bool stack_alike(const struct pystack *a, const struct pystack *b);
+/* They were seen in one copy: known by their share, if it is large enough. True: one has become known. */
+bool walk_sight_once(const struct walker *w, const struct pystack *stack, struct edges *edges);
+/* They were seen while the thread stood. */
+void walk_learn_calls(const struct walker *w, const struct pystack *stack, struct edges *edges);
+/* One of them is none, by all that was seen of its parts: the copy is torn. */
+bool walk_has_false_call(const struct walker *w, const struct pystack *stack, struct edges *edges);
+/* Nothing speaks against those that are not known. */
+bool walk_calls_are_rare(const struct walker *w, const struct pystack *stack, struct edges *edges);
+/* Counts the sites and callees of a stack, where its tick's turn is. */
+void walk_count(const struct walker *w, const struct pystack *stack, struct edges *edges);
+
+/* So many of the outermost frames are the same and stand at the same instructions; whether the next one is the same, too. */
+uint32_t stack_alike(const struct pystack *a, const struct pystack *b, bool *ret_same_callee);
 
 #endif

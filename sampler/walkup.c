@@ -23,19 +23,12 @@ struct climb {
 	struct thread *t;
 	raddr_t current;
 	uint32_t chunk; /* index of the chunk that `top` lies in */
+	bool calls;     /* the innermost frame so far stands where an instruction can call, or is the interpreter's own */
 	bool through_c; /* a frame that is not suspended has a frame above it: only the leaf's own mark proves that one alive */
 	struct link generators[LINKS_MAX], shims[LINKS_MAX];
 	uint32_t generator_count, shim_count;
 	raddr_t top;    /* where the innermost data-stack frame so far ends: the next one begins here, or in the next chunk */
 };
-
-static bool in_chunks(const struct thread *t, raddr_t addr)
-{
-	for (uint32_t i = 0; i < t->chunk_count; i++)
-		if (addr - t->chunks[i].base < t->chunks[i].size_bytes)
-			return true;
-	return false;
-}
 
 /* Frame bytes in a chunk's copy. NULL with *ret_err 0: cannot be a frame; with -EAGAIN: more must be copied. */
 static const uint8_t *chunk_frame(const struct climb *c, uint32_t chunk, raddr_t frame, int *ret_err)
@@ -64,13 +57,12 @@ static const uint8_t *chunk_frame(const struct climb *c, uint32_t chunk, raddr_t
 
 static const uint8_t *heap_frame_at(const struct climb *c, raddr_t frame)
 {
-	for (uint32_t i = 0; i < c->t->copy.heap_count; i++) {
-		if (c->t->heap[i].frame != frame)
-			continue;
-		c->t->heap[i].used_tick = c->w->tick;
-		return plan_bytes(c->w->plan, copy_heap_piece(&c->t->copy, i));
-	}
-	return NULL;
+	uint32_t i = thread_find_heap(c->t, frame);
+
+	if (i == UINT32_MAX)
+		return NULL;
+	c->t->heap[i].used_tick = c->w->tick;
+	return plan_bytes(c->w->plan, copy_heap_piece(&c->t->copy, i));
 }
 
 /* Sorts the copied heap frames by what they can be: callees are looked for among them at every step. */
@@ -103,6 +95,7 @@ static const uint8_t *linked_to(const struct climb *c, const struct link *links,
 		if (links[i].previous != caller)
 			continue;
 		heap->used_tick = c->w->tick;
+		thread_remember(c->t, heap->frame, caller);
 		*ret_frame = heap->frame;
 		return plan_bytes(c->w->plan, copy_heap_piece(&c->t->copy, links[i].heap));
 	}
@@ -122,7 +115,7 @@ static int check_root_link(const struct climb *c, raddr_t link)
 	for (int i = 0; at != 0 && at != end; i++) {
 		uint8_t bytes[PYABI_FRAME_MAX];
 
-		if (i == LINKS_MAX || in_chunks(c->t, at) ||
+		if (i == LINKS_MAX || thread_in_chunks(c->t, at) ||
 		    remote_read(c->w->remote, at, bytes, (size_t)abi->frame.bytes) != 0 || !frame_is_shim(abi, bytes))
 			return -EAGAIN;
 		at = frame_previous(abi, bytes);
@@ -130,6 +123,12 @@ static int check_root_link(const struct climb *c, raddr_t link)
 	c->t->root_link = link;
 	c->t->root_link_known = true;
 	return 0;
+}
+
+/* 3.11: C called it. */
+static bool bytes_is_entry(const struct pyabi *abi, const uint8_t *bytes)
+{
+	return abi->frame.is_entry != ABSENT && bytes[abi->frame.is_entry];
 }
 
 /* Does a data-stack frame called from `caller` begin here? Directly (from C, too, in 3.11), or through a shim that links to
@@ -144,9 +143,11 @@ static int is_called_from(const struct climb *c, const uint8_t *bytes, raddr_t c
 
 	if (addr == 0)
 		return 0;
+	if (link == caller && suspended && !c->calls && !bytes_is_entry(abi, bytes))
+		return -EAGAIN; /* where no instruction can call: two moments in one copy */
 	if (link == caller)
-		return suspended || (abi->frame.is_entry != ABSENT && bytes[abi->frame.is_entry] && c->current != caller);
-	if (link == 0 || in_chunks(c->t, link))
+		return suspended || (bytes_is_entry(abi, bytes) && c->current != caller);
+	if (!frame_may_be(link) || thread_in_chunks(c->t, link))
 		return 0;
 	/* C called it: then the thread state tells, since to 3.13 a dead one still looks like this. What looks like a frame can
 	 * be what is left of older ones that lay otherwise: it must at least execute code. */
@@ -161,10 +162,10 @@ static int is_called_from(const struct climb *c, const uint8_t *bytes, raddr_t c
 	return thread_want(c->t, link, c->w->tick) ? -EAGAIN : -ENOMEM;
 }
 
-/* Whether a called frame has begun to run. One that has not is being made, or is what a call of a generator function leaves
- * behind. The interpreter's own trampolines, no part of which is traceable, never "begin", but stand below the frame that
+/* Whether a called frame has begun to run, and not returned. One that has not begun is being made, or is what a call of a generator
+ * function leaves behind. One that has returned may lie there while the next one is being made in its place. The interpreter's own trampolines, no part of which is traceable, never "begin", but stand below the frame that
  * they call. */
-static bool has_begun(const struct climb *c, uint32_t chunk, raddr_t frame, const uint8_t *bytes)
+static bool is_running(const struct climb *c, uint32_t chunk, raddr_t frame, const uint8_t *bytes)
 {
 	const struct pyabi *abi = c->w->abi;
 	raddr_t addr = frame_code(abi, bytes);
@@ -179,6 +180,8 @@ static bool has_begun(const struct climb *c, uint32_t chunk, raddr_t frame, cons
 		c->w->doubted = addr;
 		return false;
 	}
+	if (!frame_is_generator(abi, bytes) && frame_is_left(abi, bytes, code, offset))
+		return false; /* the interpreter already calls its caller the current frame */
 	if (offset >= (int64_t)code->traceable_bytes || frame_is_generator(abi, bytes))
 		return true;
 	if (code->traceable_bytes < code->bytecode_bytes)
@@ -210,7 +213,7 @@ static const uint8_t *next_frame(struct climb *c, raddr_t caller, bool suspended
 			*ret_err = err;
 			return NULL;
 		}
-		if (err > 0 && has_begun(c, k, at, bytes)) {
+		if (err > 0 && is_running(c, k, at, bytes)) {
 			c->chunk = k;
 			*ret_frame = at;
 			return bytes;
@@ -248,6 +251,26 @@ static int judge_suspended_leaf(const struct climb *c, raddr_t leaf, raddr_t cal
 	return c->through_c ? -EAGAIN : 1;
 }
 
+/* The frames that lie where this copy is the same as that of the latest accepted sample are the same. The walk goes on at the
+ * outermost one that is not, or may have another callee: that one's address, or 0. */
+static raddr_t skip_same(struct climb *c)
+{
+	struct thread *t = c->t;
+	uint32_t same = thread_find_same(t, c->w->plan, (uint32_t)c->w->abi->frame.bytes);
+	raddr_t frame;
+
+	if (same < 2)
+		return 0;
+	same--; /* above the innermost one there may be another frame now */
+	frame = t->last.frames[same].frame;
+	if (!stack_copy(&t->seen, &t->last, same))
+		return 0;
+	t->same = t->seen_plain = same;
+	while (frame - t->chunks[c->chunk].base >= t->chunks[c->chunk].size_bytes)
+		c->chunk++;
+	return frame;
+}
+
 int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_leaf)
 {
 	const struct pyabi *abi = w->abi;
@@ -255,9 +278,10 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 	struct climb c; /* not cleared: it is large */
 	const uint8_t *bytes;
 	raddr_t frame;
+	bool plain; /* so far */
 	int err;
 
-	t->seen.depth = 0;
+	t->seen.depth = t->same = t->seen_plain = 0;
 	t->leaf_runs = false;
 	*ret_leaf = 0;
 	if (t->copy.chunk_count == 0)
@@ -269,13 +293,18 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 	c.through_c = false;
 	c.top = 0;
 	sort_links(&c);
-	frame = t->chunks[0].base + CHUNK_FIRST;
-	bytes = chunk_frame(&c, 0, frame, &err);
-	if (!bytes)
-		return -EAGAIN;
-	err = check_root_link(&c, frame_previous(abi, bytes));
-	if (err)
-		return err;
+	frame = skip_same(&c);
+	if (frame) {
+		*ret_leaf = t->last.frames[t->same - 1].frame;
+		bytes = chunk_frame(&c, c.chunk, frame, &err);
+	} else {
+		frame = t->chunks[0].base + CHUNK_FIRST;
+		bytes = chunk_frame(&c, 0, frame, &err);
+		err = bytes ? check_root_link(&c, frame_previous(abi, bytes)) : -EAGAIN;
+		if (err)
+			return err;
+	}
+	plain = true;
 	for (uint32_t steps = 0; bytes; steps++) {
 		raddr_t addr = frame_code(abi, bytes);
 		bool generator = frame_is_generator(abi, bytes);
@@ -300,18 +329,23 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 		kept = generator || offset >= (int64_t)code->traceable_bytes;
 		if (kept && !stack_push(&t->seen, (struct pyframe){.frame = frame, .code = addr, .offset = offset}))
 			return -ENOMEM;
+		plain &= kept && !generator;
+		if (plain)
+			t->seen_plain = t->seen.depth;
 		*ret_leaf = frame;
 		if (!generator)
 			c.top = frame + code->frame_bytes;
 		if (code_leaves(code, offset))
 			break; /* what lies above is dead, though a frame on its way out has a stack pointer, too */
 		suspended = frame_is_suspended(abi, bytes, code);
+		c.calls = code_calls(code, offset) || code->traceable_bytes >= code->bytecode_bytes;
 		t->leaf_runs = !suspended || abi->call_mark != CALL_MARK_STACKTOP;
 		bytes = next_frame(&c, frame, suspended, &frame, &err);
 		if (err)
 			return err;
 		if (bytes) {
 			c.through_c |= !suspended;
+			plain &= suspended && frame_previous(abi, bytes) == *ret_leaf;
 			if (frame_previous(abi, bytes) != *ret_leaf || frame_is_generator(abi, bytes))
 				code_mark_indirect(code, offset);
 		} else if (suspended && abi->call_mark == CALL_MARK_STACKTOP) {
@@ -320,6 +354,8 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 				return err;
 			if (err == 0) {
 				t->seen.depth -= kept;
+				if (t->seen_plain > t->seen.depth)
+					t->seen_plain = t->seen.depth;
 				*ret_leaf = caller;
 			}
 		}

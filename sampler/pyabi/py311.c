@@ -69,6 +69,7 @@ const struct pyabi pyabi_3_11 = {
 		.is_entry = 68,
 		.owner = 69,
 		.gen = ABSENT,
+		.valuestack = ABSENT,
 		.return_offset = ABSENT,
 	},
 	.owner = {
@@ -99,6 +100,12 @@ const struct pyabi pyabi_3_11 = {
 		.state = 75,
 	},
 	.leaving_opcodes = {83, 75, 86},
+	.calling = {
+		[17 ... 25] = 5, [39 ... 43] = 5, [93] = 1, [106] = 5, [123] = 1, [142] = 1, [171] = 5,
+	},
+	.func = {
+		.code = ABSENT,
+	},
 	.str = {
 		.length = 16,
 		.state = 32,

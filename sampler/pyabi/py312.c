@@ -69,6 +69,7 @@ const struct pyabi pyabi_3_12 = {
 		.is_entry = ABSENT,
 		.owner = 70,
 		.gen = ABSENT,
+		.valuestack = ABSENT,
 		.return_offset = 68,
 	},
 	.owner = {
@@ -99,6 +100,15 @@ const struct pyabi pyabi_3_12 = {
 		.state = 67,
 	},
 	.leaving_opcodes = {83, 121, 75, 150, 242, 247, 243},
+	.calling = {
+		[19 ... 22] = 2, [23 ... 24] = 4, [25] = 2, [28 ... 29] = 4, [34] = 4, [38 ... 48] = 4, [56] = 4, [62 ... 65] = 2,
+		[70] = 10, [72 ... 73] = 10, [76 ... 82] = 10, [93] = 2, [106] = 10, [123] = 2, [142] = 1, [168] = 2, [171] = 4,
+		[241] = 4, [244] = 1, [248] = 2,
+		[253 ... 254] = CALLING_HIDDEN,
+	},
+	.func = {
+		.code = ABSENT,
+	},
 	.str = {
 		.length = 16,
 		.state = 32,

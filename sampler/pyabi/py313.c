@@ -70,6 +70,7 @@ const struct pyabi pyabi_3_13 = {
 		.is_entry = ABSENT,
 		.owner = ABSENT,
 		.gen = ABSENT,
+		.valuestack = ABSENT,
 		.return_offset = 68,
 	},
 	.owner = {
@@ -100,6 +101,14 @@ const struct pyabi pyabi_3_13 = {
 		.state = 67,
 	},
 	.leaving_opcodes = {36, 103, 35, 118, 239, 240, 241},
+	.calling = {
+		[5] = 1, [53 ... 54] = 1, [57] = 1, [72] = 1, [82] = 1, [104] = 1, [157 ... 181] = 1, [187 ... 202] = 1, [208] = 1,
+		[243 ... 246] = 1,
+		[247] = CALLING_HIDDEN, [254] = CALLING_HIDDEN,
+	},
+	.func = {
+		.code = ABSENT,
+	},
 	.str = {
 		.length = ABSENT,
 		.state = ABSENT,

@@ -70,6 +70,7 @@ const struct pyabi pyabi_3_14 = {
 		.is_entry = ABSENT,
 		.owner = ABSENT,
 		.gen = ABSENT,
+		.valuestack = ABSENT,
 		.return_offset = 72,
 	},
 	.owner = {
@@ -98,6 +99,14 @@ const struct pyabi pyabi_3_14 = {
 		.frame = ABSENT,
 		.iframe = ABSENT,
 		.state = ABSENT,
+	},
+	.calling = {
+		[3 ... 4] = 1, [44] = 1, [52] = 1, [55] = 1, [70] = 1, [80] = 1, [106] = 1, [129 ... 165] = 1, [171 ... 174] = 1,
+		[177 ... 189] = 1, [197] = 1, [237] = 1, [250 ... 252] = 1,
+		[238] = CALLING_HIDDEN, [254] = CALLING_HIDDEN,
+	},
+	.func = {
+		.code = ABSENT,
 	},
 	.str = {
 		.length = ABSENT,

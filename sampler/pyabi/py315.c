@@ -70,6 +70,7 @@ const struct pyabi pyabi_3_15 = {
 		.is_entry = ABSENT,
 		.owner = ABSENT,
 		.gen = ABSENT,
+		.valuestack = ABSENT,
 		.return_offset = 72,
 	},
 	.owner = {
@@ -98,6 +99,14 @@ const struct pyabi pyabi_3_15 = {
 		.frame = ABSENT,
 		.iframe = ABSENT,
 		.state = ABSENT,
+	},
+	.calling = {
+		[3 ... 4] = 1, [42] = 1, [50] = 1, [53] = 1, [68] = 1, [79] = 1, [105] = 1, [129 ... 168] = 1, [174 ... 178] = 1,
+		[183 ... 195] = 1, [202 ... 204] = 1, [236] = 1, [249 ... 251] = 1,
+		[237] = CALLING_HIDDEN, [253] = CALLING_HIDDEN,
+	},
+	.func = {
+		.code = ABSENT,
 	},
 	.str = {
 		.length = ABSENT,

@@ -3,7 +3,15 @@
  * _PyThreadState_Current, collecting, and the GIL's mutex, condition and flags.
  *
  * Source: Include/ and Include/internal/ of the release; checked against the debugging information of 3.6.15. */
+#include "sampler/pyabi/opcodes.h"
 #include "sampler/pyabi/tables.h"
+
+static const struct py_opcode opcodes[256] = {
+	OPCODES_ALL,
+	OPCODES_TO_38,
+	OPCODES_TO_37,
+	[127] = FIXED(-1), /* STORE_ANNOTATION */
+};
 
 const struct pyabi pyabi_3_6 = {
 	.name = "3.6",
@@ -21,6 +29,7 @@ const struct pyabi pyabi_3_6 = {
 	.str_layout = STR_TO_311,
 	.attrs = ATTRS_DICTOFFSET,
 	.dict_keys = KEYS_SIZE,
+	.opcodes = opcodes,
 	.runtime = {
 		.interpreters = ABSENT,
 		.tstate_current = ABSENT,
@@ -70,6 +79,7 @@ const struct pyabi pyabi_3_6 = {
 		.is_entry = ABSENT,
 		.owner = ABSENT,
 		.gen = 112,
+		.valuestack = 64,
 		.return_offset = ABSENT,
 	},
 	.owner = {
@@ -98,6 +108,9 @@ const struct pyabi pyabi_3_6 = {
 		.frame = 16,
 		.iframe = ABSENT,
 		.state = 24,
+	},
+	.func = {
+		.code = 16,
 	},
 	.str = {
 		.length = 16,

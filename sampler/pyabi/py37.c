@@ -2,7 +2,15 @@
 /* CPython 3.7. The first version with _PyRuntime; the collector and the GIL belong to it.
  *
  * Source: Include/ and Include/internal/ of the release; checked against the debugging information of 3.7.16. */
+#include "sampler/pyabi/opcodes.h"
 #include "sampler/pyabi/tables.h"
+
+static const struct py_opcode opcodes[256] = {
+	OPCODES_ALL,
+	OPCODES_METHOD,
+	OPCODES_TO_38,
+	OPCODES_TO_37,
+};
 
 const struct pyabi pyabi_3_7 = {
 	.name = "3.7",
@@ -20,6 +28,7 @@ const struct pyabi pyabi_3_7 = {
 	.str_layout = STR_TO_311,
 	.attrs = ATTRS_DICTOFFSET,
 	.dict_keys = KEYS_SIZE,
+	.opcodes = opcodes,
 	.runtime = {
 		.interpreters = 24,
 		.tstate_current = 1480,
@@ -69,6 +78,7 @@ const struct pyabi pyabi_3_7 = {
 		.is_entry = ABSENT,
 		.owner = ABSENT,
 		.gen = 96,
+		.valuestack = 64,
 		.return_offset = ABSENT,
 	},
 	.owner = {
@@ -97,6 +107,9 @@ const struct pyabi pyabi_3_7 = {
 		.frame = 16,
 		.iframe = ABSENT,
 		.state = 24,
+	},
+	.func = {
+		.code = 16,
 	},
 	.str = {
 		.length = 16,

@@ -2,7 +2,18 @@
 /* CPython 3.8. Code objects gain a field (posonlyargcount) that moves most others.
  *
  * Source: Include/ and Include/internal/ of the release; checked against the debugging information of 3.8.18. */
+#include "sampler/pyabi/opcodes.h"
 #include "sampler/pyabi/tables.h"
+
+static const struct py_opcode opcodes[256] = {
+	OPCODES_ALL,
+	OPCODES_METHOD,
+	OPCODES_TO_38,
+	OPCODES_FROM_38,
+	[53] = {.kind = OPCODE_BEGIN_FINALLY, .fall = 6},
+	[162] = TO(OPCODE_CALL_FINALLY, 0, 6),
+	[163] = QUIET(-6), /* POP_FINALLY */
+};
 
 const struct pyabi pyabi_3_8 = {
 	.name = "3.8",
@@ -20,6 +31,7 @@ const struct pyabi pyabi_3_8 = {
 	.str_layout = STR_TO_311,
 	.attrs = ATTRS_DICTOFFSET,
 	.dict_keys = KEYS_SIZE,
+	.opcodes = opcodes,
 	.runtime = {
 		.interpreters = 32,
 		.tstate_current = 1368,
@@ -69,6 +81,7 @@ const struct pyabi pyabi_3_8 = {
 		.is_entry = ABSENT,
 		.owner = ABSENT,
 		.gen = 96,
+		.valuestack = 64,
 		.return_offset = ABSENT,
 	},
 	.owner = {
@@ -97,6 +110,9 @@ const struct pyabi pyabi_3_8 = {
 		.frame = 16,
 		.iframe = ABSENT,
 		.state = 24,
+	},
+	.func = {
+		.code = 16,
 	},
 	.str = {
 		.length = 16,

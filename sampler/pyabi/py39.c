@@ -2,7 +2,16 @@
 /* CPython 3.9. The collector moves into the interpreter.
  *
  * Source: Include/ and Include/internal/ of the release; checked against the debugging information of 3.9.18. */
+#include "sampler/pyabi/opcodes.h"
 #include "sampler/pyabi/tables.h"
+
+static const struct py_opcode opcodes[256] = {
+	OPCODES_ALL,
+	OPCODES_METHOD,
+	OPCODES_FROM_38,
+	OPCODES_FROM_39,
+	[48] = ENDS, /* RERAISE */
+};
 
 const struct pyabi pyabi_3_9 = {
 	.name = "3.9",
@@ -20,6 +29,7 @@ const struct pyabi pyabi_3_9 = {
 	.str_layout = STR_TO_311,
 	.attrs = ATTRS_DICTOFFSET,
 	.dict_keys = KEYS_SIZE,
+	.opcodes = opcodes,
 	.runtime = {
 		.interpreters = 32,
 		.tstate_current = 568,
@@ -69,6 +79,7 @@ const struct pyabi pyabi_3_9 = {
 		.is_entry = ABSENT,
 		.owner = ABSENT,
 		.gen = 96,
+		.valuestack = 64,
 		.return_offset = ABSENT,
 	},
 	.owner = {
@@ -97,6 +108,9 @@ const struct pyabi pyabi_3_9 = {
 		.frame = 16,
 		.iframe = ABSENT,
 		.state = 24,
+	},
+	.func = {
+		.code = 16,
 	},
 	.str = {
 		.length = 16,

@@ -17,6 +17,8 @@
 
 enum { ABSENT = -1 };
 
+enum { CALLING_HIDDEN = 255 };
+
 /* Most that is read of these structures' heads: pyabi_validate() refuses more, so that buffers of this size hold them. */
 enum { PYABI_TSTATE_MAX = 1024, PYABI_FRAME_MAX = 256, PYABI_CODE_MAX = 512 };
 
@@ -75,6 +77,37 @@ enum py_dict_keys {
 	KEYS_LOG2     /* log2 of index bytes at 9, kind at 10, nentries 24, indices at 32: 3.11+ */
 };
 
+/* What an instruction does to the value stack, and what follows it. */
+enum py_opcode_kind {
+	OPCODE_UNKNOWN,
+	OPCODE_PLAIN,         /* fall + oparg * each */
+	OPCODE_EXTENDED,      /* the upper bits of the next one's oparg */
+	OPCODE_ENDS,          /* leaves the frame, raises, or leaves a block: nothing follows */
+	OPCODE_BRANCH,        /* to the oparg, or on */
+	OPCODE_GOTO,
+	OPCODE_GOTO_FORWARD,  /* by the oparg */
+	OPCODE_FOR_ITER,      /* resumes what the iterator is; forward by the oparg where that has ended */
+	OPCODE_RESUME,        /* resumes what lies below the value on top */
+	OPCODE_SETUP,         /* a block whose handler lies the oparg further on, with `jump` values more */
+	OPCODE_SETUP_FINALLY, /* the same; that many values at most */
+	OPCODE_BEGIN_FINALLY, /* as many values as for an exception count, though fewer are pushed */
+	OPCODE_CALL_FINALLY,  /* likewise */
+	OPCODE_CALL,          /* fall + oparg * each; the callable lies where the result will */
+	OPCODE_CALL_METHOD,   /* likewise, but the callable may lie one above */
+	OPCODE_CALL_EX,
+	OPCODE_GEN_START,     /* first instruction of a generator, which begins with a value on its stack */
+	OPCODE_UNPACK_EX,
+	OPCODE_MAKE_FUNCTION,
+	OPCODE_BUILD_SLICE,
+	OPCODE_FORMAT_VALUE,
+};
+
+struct py_opcode {
+	uint8_t kind; /* enum py_opcode_kind */
+	int8_t fall, jump, each;
+	bool quiet; /* calls nothing, but for finalizers */
+};
+
 struct pyabi {
 	const char *name; /* "3.11" */
 	uint8_t major, minor;
@@ -93,6 +126,13 @@ struct pyabi {
 	/* Opcodes of instructions that leave a frame (return, yield, make a generator), 0-terminated: a frame that stands at
 	 * one is not in a call, whatever its stack pointer says. Source: Lib/opcode.py. Only where CALL_MARK_STACKTOP. */
 	uint8_t leaving_opcodes[8];
+	/* For each opcode, specialised and instrumented ones too: 0, or, where such an instruction can push a Python function's frame
+	 * without leaving the interpreter's loop, 1 + the units behind it at which its frame stands meanwhile. A superset, by families
+	 * of specialisation, since these change while a program runs. CALLING_HIDDEN: it stands in the place of another one, for
+	 * debuggers, and that one is not seen. 3.11+; made by tests/tools/make_calling.py. */
+	uint8_t calling[256];
+
+	const struct py_opcode *opcodes; /* 256; FRAMES_HEAP only, else NULL */
 
 	/* from _PyRuntime (3.6: absent, globals instead) */
 	struct {
@@ -135,6 +175,7 @@ struct pyabi {
 		int32_t is_entry;     /* 3.11 */
 		int32_t owner;        /* u8, 3.11+ */
 		int32_t gen;          /* f_gen, to 3.10 */
+		int32_t valuestack;   /* f_valuestack, to 3.10: where the value stack begins, in the same object */
 		int32_t return_offset; /* u16, 3.12+ */
 	} frame;
 	struct { /* values of frame.owner; ABSENT where there is none of the kind */
@@ -155,6 +196,9 @@ struct pyabi {
 		int32_t iframe; /* the frame itself: 3.11+ */
 		int32_t state;
 	} gen;
+	struct {
+		int32_t code; /* func_code; to 3.10 */
+	} func;
 	struct {
 		int32_t length, state, ascii_text, text;
 	} str;

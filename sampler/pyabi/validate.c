@@ -24,7 +24,7 @@ enum feature {
 	BASE = 1 << 13,
 };
 
-enum structure { S_RUNTIME, S_INTERP, S_GIL, S_TSTATE, S_CFRAME, S_FRAME, S_CODE, S_GEN, S_STR, S_BYTES, S_TYPE, S_DICT, STRUCTURES };
+enum structure { S_RUNTIME, S_INTERP, S_GIL, S_TSTATE, S_CFRAME, S_FRAME, S_CODE, S_GEN, S_FUNC, S_STR, S_BYTES, S_TYPE, S_DICT, STRUCTURES };
 
 /* Largest believable size, and the first offset that may be used: objects begin with a head of 16 bytes. */
 static const struct bounds {
@@ -32,6 +32,7 @@ static const struct bounds {
 } bounds[STRUCTURES] = {
 	[S_RUNTIME] = {8, 4 << 20}, [S_INTERP] = {8, 4 << 20}, [S_GIL] = {8, 512},  [S_TSTATE] = {8, PYABI_TSTATE_MAX},
 	[S_CFRAME] = {8, 64},       [S_FRAME] = {8, PYABI_FRAME_MAX}, [S_CODE] = {16, PYABI_CODE_MAX}, [S_GEN] = {16, 512},
+	[S_FUNC] = {16, 128},
 	[S_STR] = {16, 128},        [S_BYTES] = {16, 64},      [S_TYPE] = {8, 2048}, [S_DICT] = {16, 128},
 };
 
@@ -83,6 +84,7 @@ static const struct rule {
 	{"frame.is_entry", offsetof(struct pyabi, frame.is_entry), S_FRAME, 1, ENTRY, 0, false},
 	{"frame.owner", offsetof(struct pyabi, frame.owner), S_FRAME, 1, STACK, 0, false},
 	{"frame.gen", offsetof(struct pyabi, frame.gen), S_FRAME, 8, HEAP, 0, false},
+	{"frame.valuestack", offsetof(struct pyabi, frame.valuestack), S_FRAME, 8, HEAP, 0, false},
 	{"frame.return_offset", offsetof(struct pyabi, frame.return_offset), S_FRAME, 2, SHIM | BASE, 0, false},
 	{"code.name", offsetof(struct pyabi, code.name), S_CODE, 8, ALL, 0, false},
 	{"code.filename", offsetof(struct pyabi, code.filename), S_CODE, 8, ALL, 0, false},
@@ -98,6 +100,7 @@ static const struct rule {
 	{"gen.frame", offsetof(struct pyabi, gen.frame), S_GEN, 8, HEAP, 0, false},
 	{"gen.iframe", offsetof(struct pyabi, gen.iframe), S_GEN, 8, STACK, 0, false},
 	{"gen.state", offsetof(struct pyabi, gen.state), S_GEN, 1, STACK | EXECUTING, 0, false},
+	{"func.code", offsetof(struct pyabi, func.code), S_FUNC, 8, HEAP, 0, false},
 	{"str.length", offsetof(struct pyabi, str.length), S_STR, 8, ALL, 0, false},
 	{"str.state", offsetof(struct pyabi, str.state), S_STR, 4, ALL, 0, false},
 	{"str.ascii_text", offsetof(struct pyabi, str.ascii_text), S_STR, 8, ALL, 0, false},

@@ -155,27 +155,48 @@ def stopped(program, stops, seed, parallel):
     return done.stdout
 
 
+def sampled_windows(program, rate, parallel):
+    """What a run of sampled saw, window by window, as collapsed text."""
+    sampling = Sampling(program, rate)
+    try:
+        for _ in range(WINDOWS):
+            yield sampling.window(parallel)
+    finally:
+        sampling.stop()
+
+
 def measure(program, rules, stops, rate, parallel):
-    result = Bias()
-    functions, depths, true_functions, true_depths = ([collections.Counter() for _ in range(ROUNDS)] for _ in range(4))
+    """sampled's bias."""
+    return compare(program, rules, stops, parallel, {"sampled": lambda: sampled_windows(program, rate, parallel)})["sampled"]
+
+
+def compare(program, rules, stops, parallel, sources):
+    """The bias of several profilers against the same stops: {name: Bias}. sources: {name: function that samples for a while and
+    gives collapsed texts}; it is called once a round. One that gave no samples in some round is left out."""
+    true = Bias()
+    true_functions, true_depths = ([collections.Counter() for _ in range(ROUNDS)] for _ in range(2))
+    seen = {name: tuple([collections.Counter() for _ in range(ROUNDS)] for _ in range(2)) for name in sources}
     for turn in range(ROUNDS):
         left = stops // ROUNDS
         while left > 0:
             data = stopped(program, min(left, CHUNK), turn * stops + left, parallel)
             verdict = judge.judge(data, rules, program.process.pid)
-            result.impossible += verdict.impossible + verdict.wrong_lines
-            result.examples += verdict.examples["path"] + verdict.examples["lines"]
+            true.impossible += verdict.impossible + verdict.wrong_lines
+            true.examples += verdict.examples["path"] + verdict.examples["lines"]
             count(data, true_functions[turn], true_depths[turn])
             left -= CHUNK
-        sampling = Sampling(program, rate)
-        try:
-            for _ in range(WINDOWS):
-                count(sampling.window(parallel), functions[turn], depths[turn])
-        finally:
-            sampling.stop()
-    result.stops = sum(sum(counts.values()) for counts in true_functions)
-    if result.stops < stops / 2:
+        for name, source in sources.items():
+            functions, depths = seen[name]
+            for data in source():
+                count(data, functions[turn], depths[turn])
+    true.stops = sum(sum(counts.values()) for counts in true_functions)
+    if true.stops < stops / 2:
         raise RuntimeError("truth: most stops could not be read")
-    result.self_points = differences(functions, true_functions, result.stops)
-    result.depth_points = differences(depths, true_depths, result.stops)
-    return result
+    found = {}
+    for name, (functions, depths) in seen.items():
+        if all(sum(counts.values()) for counts in functions):
+            result = found[name] = Bias()
+            result.stops, result.impossible, result.examples = true.stops, true.impossible, true.examples
+            result.self_points = differences(functions, true_functions, result.stops)
+            result.depth_points = differences(depths, true_depths, result.stops)
+    return found

@@ -28,6 +28,12 @@ static bool is_offset(size_t at)
 		return false;
 	if (at - offsetof(struct pyabi, leaving_opcodes) < sizeof(((struct pyabi *)0)->leaving_opcodes))
 		return false;
+	if (at - offsetof(struct pyabi, calling) < sizeof(((struct pyabi *)0)->calling))
+		return false;
+	if (at - offsetof(struct pyabi, opcodes) < sizeof(((struct pyabi *)0)->opcodes))
+		return false;
+	if (at >= offsetof(struct pyabi, dict) + sizeof(((struct pyabi *)0)->dict))
+		return false; /* padding */
 	return at < offsetof(struct pyabi, owner) || at >= offsetof(struct pyabi, code);
 }
 

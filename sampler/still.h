@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Threads that cannot have moved since they were last read.
+ *
+ * Only the holder of the GIL changes Python frames. The GIL counts its changes of hands (switch_number in struct
+ * _gil_runtime_state, Include/internal/pycore_gil.h; raised in take_gil(), Python/ceval_gil.c, before the new holder goes on, where
+ * it is not the last one again). So as long as that count stands, every thread but the last holder stands as well, and need not be
+ * read: of a process of 500 threads the frames of one are copied. Such a thread is still; its samples go on without being taken one
+ * by one. What the kernel says of it is asked more seldom the longer it stays the same. */
+#ifndef SAMPLED_SAMPLER_STILL_H
+#define SAMPLED_SAMPLER_STILL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sampler/target.h"
+
+/* Adds the GILs to what is read, where there is a thread that could be still. */
+void still_plan(struct target *target);
+/* After that was read: wakes the threads that may have moved. True: there are such, which have to be read as well. */
+bool still_wake_moved(struct target *target, uint64_t now_ns);
+/* Whether a thread has stood since the GILs were read in this tick; asks the target. */
+bool still_proved(const struct target *target, const struct thread *t);
+/* A tick of so much time passes for all that are still: `most_ns` of it can be sampled. */
+void still_pass(struct target *target, uint64_t now_ns, uint64_t most_ns);
+/* At the end of a tick: those of the threads read in it that stand from now on become still. */
+void still_settle(struct target *target);
+/* Looks at a few of them: their status, and runs that are due. */
+void still_look(struct target *target, uint64_t now_ns);
+/* Adds the samples that passed to the thread's run. */
+void still_account(struct target *target, struct thread *t);
+/* All are to be read again in the next tick. */
+void still_wake_all(struct target *target);
+
+#endif
