@@ -19,6 +19,7 @@ COUNTERS_BYTES = 8 * 1024
 INSIDE = "/mnt"  # where the working directory is mounted in a root of its own
 READY_TIMEOUT_S = 120
 TOOL_TIMEOUT_S = 120
+DEEP_FRAMES = 5000  # of the worker of deep5000, at least
 ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
@@ -50,12 +51,20 @@ def thread_count(pid):
     return len(os.listdir("/proc/%d/task" % pid))
 
 
+def heap_of(pid):
+    """The first address of its heap, as /proc/PID/maps writes it; the stack's where it has none."""
+    with open("/proc/%d/maps" % pid) as file:
+        maps = file.read()
+    match = re.search(r"^([0-9a-f]+)-.*\[heap\]$", maps, re.M) or re.search(r"^([0-9a-f]+)-.*\[stack\]$", maps, re.M)
+    return int(match.group(1), 16)
+
+
 class Workplace:
     """A temporary directory, mounted below the roots that are used, so that targets and tools in there see it."""
 
     def __init__(self, pythons):
         self.folder = tempfile.mkdtemp(prefix="sampled-bench-")
-        shutil.copy(os.path.join(HERE, "workloads.py"), self.folder)
+        shutil.copy(os.path.join(HERE, "programs.py"), self.folder)
         # These mounts are in this process's own mount namespace (see enter_namespace) and end with it.
         for root in sorted({python.root for python in pythons if python.root}):
             subprocess.run(["mount", "--bind", "/proc", root + "/proc"], check=True)
@@ -81,7 +90,7 @@ class Target:
         self.counters = place.path("counters-" + name)
         with open(self.counters, "wb") as file:
             file.write(bytes(COUNTERS_BYTES))
-        script = python.seen_from_inside(place.path("workloads.py"))
+        script = python.seen_from_inside(place.path("programs.py"))
         command = python.argv + ["-B", script, name, python.seen_from_inside(self.counters)]
         self.process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, cwd="/", preexec_fn=on_cpu(0)
@@ -100,11 +109,13 @@ class Target:
         return done, cpu_s(self.pid), time.monotonic()
 
     def heap(self):
-        """The first address of its heap, as /proc/PID/maps writes it; the stack's where it has none."""
-        with open("/proc/%d/maps" % self.pid) as file:
-            maps = file.read()
-        match = re.search(r"^([0-9a-f]+)-.*\[heap\]$", maps, re.M) or re.search(r"^([0-9a-f]+)-.*\[stack\]$", maps, re.M)
-        return int(match.group(1), 16)
+        return heap_of(self.pid)
+
+    def judged(self, tool, output, report):
+        """What can be said of the stacks that a profiler wrote: of a deep one, how many of all are whole."""
+        if self.name != "deep5000":
+            return {}
+        return {"whole": min(tool.stacks.deeper_than(output, DEEP_FRAMES) / max(report["snapshots"], 1), 1)}
 
     def stop(self):
         if self.process.poll() is None:
@@ -203,11 +214,12 @@ def profile(tool, target, rate_hz, seconds):
     try:
         cpu, wall = run.window()
         report = run.finish()
+        judged = target.judged(tool, run.output, report) if tool.stacks else {}
     finally:
         run.close()
     per_s = report["snapshots"] / report["seconds"]
     cores = cpu / wall
-    figures = {"per_s": per_s, "cores": cores, "rss_bytes": run.peak}
+    figures = {"per_s": per_s, "cores": cores, "rss_bytes": run.peak, **judged}
     if "good" in report:
         figures["good"] = report["good"]
     figures["cpu_us"] = cores / per_s * 1e6 if per_s else float("nan")

@@ -61,6 +61,20 @@ def percent3(value):
     return "%.3f" % (100 * value)
 
 
+def whole_percent(value):
+    return "%.0f %%" % (100 * value)
+
+
+def a_million(rows, figure):
+    """Pooled over the rounds, so that one bad round is not lost in a median; None where nothing was judged."""
+    judged = sum(values(rows, "judged"))
+    return 1e6 * sum(values(rows, figure)) / judged if judged else None
+
+
+def rare(value):
+    return count(value) if value >= 100 or value == 0 else "%.1f" % value
+
+
 def three(value):
     return "%.3f" % value
 
@@ -73,8 +87,12 @@ def mebibytes(value):
     return "%.1f" % (value / 2**20)
 
 
+def times(value):
+    return ("%.1f ×" if value >= 1 else "%.2f ×") % value
+
+
 def ratio(ours, theirs):
-    return "%.1f ×" % (ours / theirs) if ours and theirs else "–"
+    return times(ours / theirs) if ours and theirs else "–"
 
 
 def rows_of(figures, unthrottled):
@@ -148,6 +166,30 @@ def slowdown_table(figures):
     return grid(head, rows) if rows else []
 
 
+def oracle_table(figures):
+    head = ["Python", "program", "tool", "samples judged", "impossible", "a million", "wrong caller line", "a million", "failed %"]
+    rows = []
+    for (python, workload, _rate, tool), found in figures.items():
+        if values(found, "judged"):
+            failed = [{"failed": 1 - value} for value in values(found, "good")]
+            row = [python, workload, tool, count(sum(values(found, "judged")))]
+            for name in ("impossible", "wrong_lines"):
+                share = a_million(found, name)
+                row += [count(sum(values(found, name))), "–" if share is None else rare(share)]
+            rows.append(row + [spread(failed, "failed", percent3)])
+    return grid(head, rows) if rows else []
+
+
+def bias_table(figures):
+    head = ["Python", "program", "Hz", "tool", "self: points off", "depth: points off", "beyond chance"]
+    rows = []
+    for (python, workload, rate, tool), found in figures.items():
+        if values(found, "bias_self"):
+            off = [spread(found, name, percent) for name in ("bias_self", "bias_depth", "bias_beyond")]
+            rows.append([python, workload, count(rate), tool] + off)
+    return grid(head, rows) if rows else []
+
+
 def floor_lines(figures):
     lines = []
     for (python, workload, rate, tool), found in figures.items():
@@ -162,17 +204,24 @@ def floor_lines(figures):
     return lines
 
 
-def markdown(figures, missing, host, args):
+def said(what, where, why):
+    return "- %s: %s" % (what + (" on " + where if where and where != what else ""), why)
+
+
+def markdown(figures, missing, host, args, summary):
     lines = [
         "%d CPUs (%s), Linux %s; %d rounds of %g s, %d s in all. Load average before: %.1f, after: %.1f. Medians (min–max)."
         % (host["cpus"], host["model"], host["kernel"], args.rounds, args.seconds, host["seconds"], host["load_before"], host["load_after"]),
     ]
     parts = [
+        ("Summary", summary),
+        ("Right or wrong", oracle_table(figures)),
+        ("Against the stopped truth", bias_table(figures)),
         ("Unthrottled", unthrottled_table(figures)),
         ("At a rate", rate_table(figures)),
         ("What the target loses", slowdown_table(figures)),
         ("The floor (depth10)", floor_lines(figures)),
-        ("Not measured", ["- %s: %s" % item for item in dict.fromkeys(missing)]),
+        ("Not measured", [said(*item) for item in dict.fromkeys(missing)]),
     ]
     for title, part in parts:
         if part:
@@ -180,10 +229,11 @@ def markdown(figures, missing, host, args):
     return "\n".join(lines)
 
 
-def as_json(figures, missing, host):
+def as_json(figures, missing, host, summary):
     keys = ("python", "workload", "rate_hz", "tool")
     return {
         "machine": host,
+        "summary": summary,
         "runs": [dict(zip(keys, key), rounds=rows) for key, rows in figures.items()],
-        "missing": [{"what": what, "why": why} for what, why in dict.fromkeys(missing)],
+        "missing": [dict(zip(("what", "where", "why"), item)) for item in dict.fromkeys(missing)],
     }

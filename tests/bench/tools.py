@@ -6,6 +6,8 @@ snapshots (in all), seconds (in which it sampled) and good (the share of them th
 import os
 import re
 
+import stacks
+
 UNTHROTTLED = 0  # as a rate
 LIMIT = "bare loop"
 # What stands for "as fast as it can" where a tool wants a number.
@@ -29,9 +31,11 @@ def find(pattern, text):
 
 
 class Tool:
-    """name: in tables. lead_s: after this much it certainly samples. interrupt: it is ended by SIGINT, not by its own clock."""
+    """name: in tables. lead_s: after this much it certainly samples. interrupt: it is ended by SIGINT, not by its own clock.
+    stacks: how to read what it writes, or None."""
 
     name = ""
+    stacks = None
     lead_s = 0.3
     interrupt = False
     whole_seconds = False
@@ -76,6 +80,7 @@ class Bare(Tool):
 
 class Sampled(Tool):
     name = "sampled"
+    stacks = stacks.SAMPLED
 
     def __init__(self, program):
         self.program = program
@@ -100,8 +105,10 @@ class Tachyon(Tool):
     """profiling.sampling of Python 3.15, which reads its own minor version only and lives in the target's root."""
 
     name = "Tachyon"
+    stacks = stacks.TACHYON
     lead_s = 0.7
     whole_seconds = True
+    extra = []
 
     def __init__(self, python):
         self.python = python
@@ -114,7 +121,7 @@ class Tachyon(Tool):
 
     def command(self, target, rate_hz, seconds, output):
         module = ["-m", "profiling.sampling", "attach", "-a", "-r", str(rate_hz or VERY_HIGH_HZ), "-d", "%d" % seconds]
-        return self.python.argv + module + ["--collapsed", "-o", self.python.seen_from_inside(output), str(target.pid)]
+        return self.python.argv + module + self.extra + ["--collapsed", "-o", self.python.seen_from_inside(output), str(target.pid)]
 
     def parse(self, text, _threads):
         snapshots, seconds = find(r"Captured ([\d,]+) samples? in ([\d.]+) seconds", text)
@@ -122,10 +129,18 @@ class Tachyon(Tool):
         return {"snapshots": number(snapshots), "seconds": float(seconds), "good": 1 - float(failed) / 100}
 
 
+class TachyonBlocking(Tachyon):
+    """Stops the target for each sample."""
+
+    name = "Tachyon --blocking"
+    extra = ["--blocking"]
+
+
 class Austin(Tool):
     """Finds the interpreter by its path, so a target in another root is none to it."""
 
     name = "Austin"
+    stacks = stacks.AUSTIN
     whole_seconds = True
 
     def __init__(self, program):
@@ -152,6 +167,7 @@ class PySpy(Tool):
     """Without pauses, as the others. It makes up ticks that it missed, for minutes if need be, so it is interrupted."""
 
     name = "py-spy"
+    stacks = stacks.PY_SPY
     interrupt = True
 
     def __init__(self, program):
@@ -164,7 +180,7 @@ class PySpy(Tool):
         return python.version < (3, 14)
 
     def command(self, target, rate_hz, _seconds, output):
-        how = ["--nonblocking", "--threads", "--idle", "-r", str(rate_hz or VERY_HIGH_HZ), "-f", "raw", "-o", output]
+        how = ["--nonblocking", "--threads", "--idle", "--full-filenames", "-r", str(rate_hz or VERY_HIGH_HZ), "-f", "raw", "-o", output]
         return [self.program, "record"] + how + ["-p", str(target.pid)]
 
     def parse(self, text, threads):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs that `make bench` profiles: workloads.py NAME [FILE].
+"""The programs that `make bench` profiles: programs.py NAME [FILE].
 
 Prints READY on a line when it is up, then works until SIGTERM, at which it prints `WORK n` and ends. FILE, when given, is an
 array of 64-bit counters, one a worker, which the workers keep up to date: that is how the bench sees what a profiler costs its
@@ -159,6 +159,46 @@ def asyncio20():
     asyncio.run(tasks())
 
 
+async def relay(incoming, outgoing):
+    while True:
+        number = await incoming.get()
+        await outgoing.put(add(number, 1))
+
+
+async def fetch(level):
+    if level:
+        return await fetch(level - 1)
+    await asyncio.sleep(0)
+    return level
+
+
+async def client(slot, outgoing, incoming):
+    """Each unit of work is 20 requests: through a chain of queues, and to two tasks of its own that it awaits."""
+    while True:
+        for _ in range(20):
+            await outgoing.put(slot)
+            first = asyncio.ensure_future(fetch(slot % 5))
+            await fetch(slot % 3)
+            await incoming.get()
+            await first
+        COUNTERS.slots[slot] += 1
+
+
+async def service():
+    """32 clients, each behind three relays: 128 tasks that mostly await queues, each other and sleeps of 0."""
+    running = []
+    for slot in range(32):
+        queues = [asyncio.Queue(2) for _ in range(4)]
+        running += [relay(*queues[at:at + 2]) for at in range(3)]
+        running.append(client(slot, queues[0], queues[3]))
+    ready()
+    await asyncio.gather(*running)
+
+
+def awaits():
+    asyncio.run(service())
+
+
 @dataclasses.dataclass
 class Order:
     number: int
@@ -210,6 +250,7 @@ WORKLOADS = {
     "rec200": rec200,
     "threads16": busy_threads(16),
     "asyncio20": asyncio20,
+    "awaits": awaits,
     "real": real,
     "parked500": parked500,
     "busy500": busy_threads(500),

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The bench's own reading: other profilers' stacks in one form, and goals that are met, missed or not measured."""
+import os
+import sys
+import tempfile
+import unittest
+
+import support
+
+sys.path[:0] = [os.path.join(support.TOP, "tests", "bench"), os.path.join(support.TOP, "tests", "oracle")]
+import goals  # noqa: E402
+import stacks  # noqa: E402
+import summary  # noqa: E402
+import tools  # noqa: E402
+
+PATH = "/tmp/work/tree.py"
+
+
+class Stacks(unittest.TestCase):
+    def read(self, form, text):
+        with tempfile.NamedTemporaryFile("w", suffix=".collapsed") as file:
+            file.write(text)
+            file.flush()
+            return form.as_sampled(file.name, PATH).decode(), form.deeper_than(file.name, 2)
+
+    def test_tachyon(self):
+        text = "tid:17;tree.py:<module>:108;tree.py:forest:102;~:<GC>:0 5\ntid:17;tree.py:<module>:108 3\n"
+        wanted = "thread 17;<module> (%s:108);forest (%s:102);<GC> 5\nthread 17;<module> (%s:108) 3\n" % (PATH, PATH, PATH)
+        self.assertEqual(self.read(stacks.TACHYON, text), (wanted, 5))
+
+    def test_austin(self):
+        """A line is a sample, whatever its time; a stack that Austin calls invalid is not judged."""
+        good = "P9;T0:17;%s:<module>:108;%s:C.forest:101 %d\n"
+        text = "# mode: wall\n\n" + good % (PATH, PATH, 54) + good % (PATH, PATH, 29) + "P9;T0:17;:INVALID:;%s:deep4:82 39\n" % PATH
+        wanted = "thread 17;<module> (%s:108);C.forest (%s:101) 2\n" % (PATH, PATH)
+        self.assertEqual(self.read(stacks.AUSTIN, text), (wanted, 2))
+
+    def test_py_spy(self):
+        text = "thread (17);<module> (%s:108);forest (%s:103) 4\n" % (PATH, PATH)
+        self.assertEqual(self.read(stacks.PY_SPY, text), (text.replace("(17)", "17"), 4))
+
+
+class Goals(unittest.TestCase):
+    RATE = tools.UNTHROTTLED
+
+    def row(self, ours, theirs):
+        """The summary's row on depth8 from snapshots a second in some rounds."""
+        rounds = {tools.LIMIT: [100.0], "sampled": ours, "Tachyon": theirs}
+        figures = {
+            ("3.15.0", "depth8", self.RATE, tool): [{"per_s": value, "good": 1.0, "cpu_us": 1e6 / value} for value in values]
+            for tool, values in rounds.items() if values
+        }
+        return summary.rows(figures, [("Tachyon", "", "no Python 3.15")] if not theirs else [])[0]
+
+    def verdicts(self, row):
+        return [goal["met"] for goal in row["goals"]]
+
+    def test_met_and_missed(self):
+        self.assertEqual(self.verdicts(self.row([50.0, 70.0, 60.0], [12.0])), [True, True])
+        missed = self.row([50.0, 55.0, 60.0], [12.0])
+        self.assertEqual(self.verdicts(missed), [False, False])
+        self.assertIn("4.6 ×, **not met**", "\n".join(summary.markdown([missed])))
+
+    def test_a_peer_that_cannot_be_had(self):
+        row = self.row([60.0], [])
+        self.assertEqual(self.verdicts(row), [None, True])
+        self.assertEqual(row["cells"]["Tachyon"], "cannot be had")
+        self.assertIn("1 of 2 goals met, 0 not met, 1 not measured", "\n".join(summary.markdown([row])))
+
+    def test_one_impossible_stack_is_not_lost_in_a_median(self):
+        rounds = [{"judged": 1000, "impossible": bad, "wrong_lines": 0} for bad in (0, 0, 1)]
+        side = goals.Side({("3.15.0", "oracle tree", self.RATE, "sampled"): rounds}, "3.15.0", "oracle tree", self.RATE)
+        self.assertFalse(goals.none_seen("impossible")(side)["met"])
+        self.assertTrue(goals.none_seen("wrong_lines")(side)["met"])
+
+    def test_memory_is_that_of_the_worst_round(self):
+        rounds = [{"rss_bytes": size << 20} for size in (3, 4, 12)]
+        side = goals.Side({("3.15.0", "depth10", 1000, "sampled"): rounds}, "3.15.0", "depth10", 1000)
+        self.assertFalse(goals.never_above("rss_bytes", 8 << 20, str)(side)["met"])
+
+
+if __name__ == "__main__":
+    unittest.main()
