@@ -76,6 +76,7 @@ static void facts_add(struct rec_facts *sum, const struct rec_facts *facts)
 	sum->samples += facts->samples;
 	sum->runs += facts->runs;
 	sum->confirms += facts->confirms;
+	sum->deferred += facts->deferred;
 	sum->truncated += facts->truncated;
 	sum->unsampled_ns += facts->unsampled_ns;
 	sum->reads += facts->reads;

@@ -73,6 +73,8 @@ static void code_free(struct code *code)
 	free(code->lines);
 	free(code->leaving);
 	free(code->calling);
+	free(code->resuming);
+	free(code->seldom);
 	free(code->indirect);
 	free(code->sites);
 	free(code);
@@ -372,9 +374,19 @@ static int read_symbol(struct codes *c, const struct remote *r, const uint8_t *h
 	return code->symbol ? 0 : -ENOMEM;
 }
 
-static void set_bit(uint8_t *bits, uint32_t unit)
+static void set_bits(uint8_t *bits, uint32_t first, uint32_t last, uint32_t units)
 {
-	bits[unit / 8] |= (uint8_t)(1u << unit % 8);
+	for (uint32_t unit = first; unit <= last && unit < units; unit++)
+		bits[unit / 8] |= (uint8_t)(1u << unit % 8);
+}
+
+static void set_call(struct code *code, uint32_t unit, uint8_t calling, uint32_t units)
+{
+	uint32_t at = unit + calling % CALLING_SELDOM - 1;
+
+	set_bits(code->calling, at, at, units);
+	if (calling > CALLING_SELDOM)
+		set_bits(code->seldom, at, at, units);
 }
 
 /* Which instructions leave the frame, and which can call. Specialisation changes bytecode while it runs, but neither of these. What
@@ -392,18 +404,23 @@ static void read_bytecode(const struct codes *c, const struct remote *r, struct 
 		goto out;
 	code->leaving = calloc(units / 8 + 1, 1);
 	code->calling = calloc(units / 8 + 1, 1);
-	for (uint32_t i = 0; code->leaving && code->calling && i < units; i++) {
-		uint8_t opcode = bytes[2 * i];
-		uint32_t first = i + c->abi->calling[opcode] - 1, last = first;
+	code->resuming = calloc(units / 8 + 1, 1);
+	code->seldom = calloc(units / 8 + 1, 1);
+	for (uint32_t i = 0; code->leaving && code->calling && code->resuming && code->seldom && i < units; i++) {
+		uint8_t opcode = bytes[2 * i], calling = c->abi->calling[opcode];
 
 		if (memchr(c->abi->leaving_opcodes, opcode, strlen((const char *)c->abi->leaving_opcodes)))
-			set_bit(code->leaving, i);
-		if (c->abi->calling[opcode] == CALLING_HIDDEN) {
-			first = i;
-			last = i + CACHES_MAX;
-		}
-		for (uint32_t k = first; c->abi->calling[opcode] && k <= last && k < units; k++)
-			set_bit(code->calling, k);
+			set_bits(code->leaving, i, i, units);
+		if (calling == CALLING_SUBSCRIPT)
+			calling = bytes[2 * i + 1] == NB_SUBSCR ? CALLING_SELDOM + 1 : 0;
+		if (!calling)
+			continue;
+		if (calling == CALLING_HIDDEN)
+			set_bits(code->calling, i, i + CACHES_MAX, units);
+		else if (calling > CALLING_RESUMES)
+			set_bits(code->resuming, i, i + calling - CALLING_RESUMES - 1, units);
+		else
+			set_call(code, i, calling, units);
 	}
 out:
 	free(bytes);

@@ -27,6 +27,8 @@ struct code {
 	struct line_range *lines; /* owned */
 	uint8_t *leaving;         /* owned; a bit for each unit that returns or yields; NULL where the version needs none */
 	uint8_t *calling;         /* owned; a bit for each unit at which a frame that called a Python function can stand; NULL: not known */
+	uint8_t *seldom;          /* owned; of the bits of `calling`, those of instructions that mostly call nothing */
+	uint8_t *resuming;        /* owned; a bit for each unit at which a frame that resumed a generator can stand; NULL: not known */
 	uint8_t *indirect;        /* owned; a bit for each unit at which C, or a generator's resumption, was seen to lead on to a frame */
 	struct callsite *sites;   /* owned; by offset; to 3.10 */
 	uint32_t site_count;
@@ -69,22 +71,39 @@ bool codes_need_recheck(const struct codes *codes, const struct code *code, uint
 /* A new tick begins: decoding may again take up to its bound. */
 void codes_new_tick(struct codes *codes);
 
+static inline bool code_bit(const uint8_t *bits, int64_t offset)
+{
+	return offset >= 0 && (bits[offset / 16] >> (offset / 2 % 8) & 1) != 0;
+}
+
 /* Whether the instruction at this offset returns, yields, or makes a generator. */
 static inline bool code_leaves(const struct code *code, int64_t offset)
 {
-	return code->leaving && offset >= 0 && (code->leaving[offset / 16] >> (offset / 2 % 8) & 1) != 0;
+	return code->leaving && code_bit(code->leaving, offset);
 }
 
 /* Whether a frame that stands here may have called a Python function without leaving the interpreter's loop. */
 static inline bool code_calls(const struct code *code, int64_t offset)
 {
-	return !code->calling || (offset >= 0 && (code->calling[offset / 16] >> (offset / 2 % 8) & 1) != 0);
+	return !code->calling || code_bit(code->calling, offset);
+}
+
+/* Whether it has mostly called none, as where an attribute can be a property. */
+static inline bool code_calls_seldom(const struct code *code, int64_t offset)
+{
+	return code->seldom && code_bit(code->seldom, offset);
+}
+
+/* Whether it may have resumed a generator without leaving it. */
+static inline bool code_resumes(const struct code *code, int64_t offset)
+{
+	return !code->resuming || code_bit(code->resuming, offset);
 }
 
 /* Whether a frame that stands here may have a callee that only the thread state leads to. */
 static inline bool code_is_indirect(const struct code *code, int64_t offset)
 {
-	return code->indirect && offset >= 0 && (code->indirect[offset / 16] >> (offset / 2 % 8) & 1) != 0;
+	return code->indirect && code_bit(code->indirect, offset);
 }
 
 /* Notes that it has. Without memory nothing is noted. */

@@ -19,6 +19,7 @@
  * quarter of a microsecond, so of the sightings of a function that runs for one every tenth or so is torn. */
 #define SHARE_SIGHTINGS 16
 #define SHARE 2
+#define LEFT_SIGHTINGS 64 /* by then a site where something else is called is known for that */
 #define ALIKE_SHARE 100 /* of what is seen alike in two copies */
 #define PLENTY 64       /* a site and a callee that were seen so often, and a share below FALSE_SHARE: not a call */
 #define FALSE_SHARE 10
@@ -213,6 +214,24 @@ bool edges_sight_once(struct edges *e, const struct call *call, uint64_t now_ns)
 	return true;
 }
 
+bool edges_sight_left(struct edges *e, const struct call *call, uint64_t now_ns)
+{
+	struct pending *pending;
+
+	edges_count(e, call->site, 1, now_ns);
+	edges_count(e, call->callee, 1, now_ns);
+	if (edges_has(e, call->key))
+		return true;
+	pending = get_pending(e, call->key, now_ns);
+	if (pending->singles < UINT16_MAX)
+		pending->singles++;
+	if (pending->singles < LEFT_SIGHTINGS || pending->singles * (uint64_t)SHARE < seen_of(e, call) || calls_another(e, call))
+		return false;
+	*pending = (struct pending){0};
+	edges_learn(e, call);
+	return true;
+}
+
 static const struct pending *find_pending(const struct edges *e, uint64_t key)
 {
 	const struct pending *set = &e->pending[set_of(key)];
@@ -237,8 +256,10 @@ bool edges_is_false(const struct edges *e, const struct call *call)
 bool edges_is_rare(const struct edges *e, const struct call *call)
 {
 	const struct pending *pending = find_pending(e, call->key);
+	bool never_calls = call->seldom || (e->counts[call->site % COUNTS] >= SHARE_SIGHTINGS && !edges_has(e, call->site));
 
-	return edges_has(e, call->key) || (pending && pending->singles * (uint64_t)RARE_SHARE >= seen_of(e, call) && !calls_another(e, call));
+	return edges_has(e, call->key) ||
+	       (pending && pending->singles * (uint64_t)RARE_SHARE >= seen_of(e, call) && !never_calls && !calls_another(e, call));
 }
 
 void edges_count(struct edges *e, uint64_t part, uint32_t weight, uint64_t now_ns)

@@ -22,6 +22,7 @@ struct call {
 	uint64_t key;    /* of the callee and the sites that led to it; the three are hashes, not 0 */
 	uint64_t site;   /* where the caller stands */
 	uint64_t callee;
+	bool seldom; /* where it stands, mostly nothing is called */
 };
 
 struct edges;
@@ -37,6 +38,9 @@ bool edges_sight_key(struct edges *edges, uint64_t key, uint64_t now_ns);
 void edges_learn(struct edges *edges, const struct call *call);
 /* Seen in one copy. True: known by its share now. */
 bool edges_sight_once(struct edges *edges, const struct call *call, uint64_t now_ns);
+/* Seen in one copy, the callee left already. True: known, by its share of the callee's sightings if by nothing else: that of a function
+ * which runs for a few nanoseconds is never seen otherwise. */
+bool edges_sight_left(struct edges *edges, const struct call *call, uint64_t now_ns);
 /* Its site and its callee were seen many times, and it hardly ever: a copy that is torn. */
 bool edges_is_false(const struct edges *edges, const struct call *call);
 /* Nothing speaks against a call that was seen in single copies only: it is most of what was seen of its site, or its callee. */

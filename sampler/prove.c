@@ -15,9 +15,8 @@
 #define GROWTHS 8      /* of those on the heap may have come closer only, by what they told to copy */
 #define CONFIRMS_FAST 1 /* unthrottled, while there is room for the sample to be held */
 #define JUDGE_NS (10 * NS_PER_MS) /* held samples are judged no more often than this */
-#define DISAGREEMENTS 2
+#define STEP_NS NS_PER_US
 #define FIRST_LOOKS 64 /* at a thread */
-#define BRACKET_READS 16
 #define STANDS 5 /* reads in which the thread state and the frames disagree in the same way, after the first */
 #define LINKS_MAX 256  /* links followed in one go */
 #define FETCHES_MAX 16 /* of them such as were not copied */
@@ -106,69 +105,37 @@ static int belie_empty(struct walker *w, struct thread *t)
 	return 0;
 }
 
-/* The frames outside the data stack that were used are the same in the copy before and the one after the data stack's. */
-static bool is_framed(const struct walker *w, const struct thread *t)
+/* Frames outside the data stack are copied after it and after the thread state: what lies above the current frame and outside was
+ * called since. */
+static bool cut_called_since(struct thread *t, raddr_t current)
 {
-	const struct pyabi *abi = w->abi;
-
-	for (uint32_t i = 0; t->copy.heap_again != 0 && i < t->seen.depth; i++) {
-		uint32_t k = thread_in_chunks(t, t->seen.frames[i].frame) ? UINT32_MAX : thread_find_heap(t, t->seen.frames[i].frame);
-		const uint8_t *before, *after;
-
-		if (k == UINT32_MAX)
-			continue;
-		before = plan_bytes(w->plan, t->copy.heap + k);
-		after = plan_bytes(w->plan, t->copy.heap_again + k);
-		if (!before || !after || frame_previous(abi, before) != frame_previous(abi, after) ||
-		    frame_code(abi, before) != frame_code(abi, after) ||
-		    frame_u64(before, abi->frame.instr) != frame_u64(after, abi->frame.instr))
-			return false;
-	}
-	return true;
-}
-
-/* Whether a generator's frame, in the copy behind the data stack's, lies above this frame, directly or over a shim. */
-static bool leads_on_after(const struct walker *w, const struct thread *t, raddr_t leaf)
-{
-	const struct pyabi *abi = w->abi;
-
-	for (uint32_t i = 0; i < t->copy.heap_count; i++) {
-		const uint8_t *bytes = plan_bytes(w->plan, t->copy.heap_again + i);
-		raddr_t link = bytes && !frame_is_shim(abi, bytes) ? frame_previous(abi, bytes) : 0;
-		uint32_t k = link && link != leaf ? thread_find_heap(t, link) : UINT32_MAX;
-		const uint8_t *below = k != UINT32_MAX ? plan_bytes(w->plan, t->copy.heap_again + k) : NULL;
-
-		if (link && (link == leaf || (below && frame_is_shim(abi, below) && frame_previous(abi, below) == leaf)))
+	for (uint32_t i = t->seen.depth; i-- > 0;) {
+		if (t->seen.frames[i].frame == current) {
+			t->seen.depth = i + 1;
+			if (t->seen_plain > t->seen.depth)
+				t->seen_plain = t->seen.depth;
 			return true;
+		}
+		if (thread_in_chunks(t, t->seen.frames[i].frame))
+			return false;
 	}
 	return false;
 }
 
-static int walk_copied(struct walker *w, struct thread *t);
-
-int prove_walk(struct walker *w, struct thread *t)
+/* Whether what the thread state calls current is not on top of the data stack as it was copied, but outside, or on something outside. */
+static bool leads_outside(const struct thread *t, raddr_t current)
 {
-	int err = walk_copied(w, t);
-
-	t->looks += t->looks < FIRST_LOOKS;
-	if (t->bracket > 0)
-		t->bracket--;
-	if (w->abi->frames == FRAMES_STACK && t->heap_count > 0)
-		for (uint32_t i = t->seen.depth; i-- > 0;)
-			if (!thread_in_chunks(t, t->seen.frames[i].frame))
-				t->bracket = BRACKET_READS;
-	if (err || is_framed(w, t))
-		return err;
-	w->why = RETRY_MOVED;
-	return -EAGAIN;
+	return t->leads_on || !thread_in_chunks(t, current);
 }
 
-static int walk_copied(struct walker *w, struct thread *t)
+int prove_walk(struct walker *w, struct thread *t)
 {
 	raddr_t current, leaf;
 	struct disagreement before = t->disagreement;
 	int err = walk_current(w, t, &current);
 
+	w->outside = 0;
+	t->looks += t->looks < FIRST_LOOKS;
 	if (err)
 		return err;
 	t->seen.depth = t->same = t->seen_plain = 0;
@@ -185,15 +152,26 @@ static int walk_copied(struct walker *w, struct thread *t)
 		return walk_chain(w, t, current);
 	if (err)
 		return err;
+	/* What has been left can be the callee of an earlier call. */
+	if (t->leaf_left && !walk_knows_left(w, &t->seen)) {
+		t->seen.depth--;
+		if (t->seen_plain > t->seen.depth)
+			t->seen_plain = t->seen.depth;
+		leaf = t->seen.frames[t->seen.depth - 1].frame;
+	}
 	t->disagreement = (struct disagreement){.current = current, .leaf = leaf};
 	if (t->seen.depth > 0)
 		t->disagreement.offset = t->seen.frames[t->seen.depth - 1].offset;
-	if (leaf == current) {
+	if (leaf == current || cut_called_since(t, current)) {
+		t->agreed = true;
 		t->stands = 0;
 		return 0;
 	}
+	if (leads_outside(t, current))
+		w->outside = current;
 	if (want_links(w, t, current))
 		return -EAGAIN;
+	w->outside = 0;
 	/* They differ since the thread went on between the two copies. When it stands like this, the thread state is right. In a short loop
 	 * two reads are soon alike by chance, many are not. */
 	if (memcmp(&before, &t->disagreement, sizeof(before)) != 0) {
@@ -204,14 +182,12 @@ static int walk_copied(struct walker *w, struct thread *t)
 	} else {
 		return -EAGAIN;
 	}
-	if (t->leads_on)
-		t->bracket = BRACKET_READS;
 	w->why = RETRY_LINK;
-	if (t->leads_on && (t->copy.heap_again == 0 || leads_on_after(w, t, leaf)))
-		return -EAGAIN; /* to a frame that was not in this copy */
-	/* A generator that C resumes is found from the thread state alone: look twice before it is left out. */
-	if (!thread_in_chunks(t, current) && w->disagreed++ < DISAGREEMENTS)
+	/* To a frame that was not in this copy, or is linked no more. */
+	if (leads_outside(t, current)) {
+		w->outside = current;
 		return -EAGAIN;
+	}
 	/* At first they differ since what lies outside the data stack is not known yet. */
 	return t->looks < FIRST_LOOKS ? -EAGAIN : 0;
 }
@@ -261,6 +237,18 @@ static bool sight_alike(struct target *target, const struct walker *w, const str
 	return whole;
 }
 
+/* Waits for a random while: a target that loops within a microsecond, and is stopped for a moment by each copy, falls into step with a
+ * sampler that reads at a steady pace. What is torn once would then be torn in the same way again and again. */
+static void fall_out_of_step(struct target *target)
+{
+	uint64_t until_ns;
+
+	target->random = hash_u64(target->random + 1);
+	until_ns = clock_now_ns() + target->random % STEP_NS;
+	while (clock_now_ns() < until_ns)
+		;
+}
+
 /* Two copies in one read, the second with its heap frames backwards (to 3.10): the closer to the leaf, the closer in time.
  * 0: their stacks are alike, and the thread state agrees, so that their calls were seen once more. The stack is in t->seen. */
 static int learn_calls(struct target *target, struct walker *w, struct thread *t)
@@ -270,6 +258,7 @@ static int learn_calls(struct target *target, struct walker *w, struct thread *t
 	int err;
 
 	target->facts.confirms++;
+	fall_out_of_step(target);
 	plan_clear(&target->again);
 	if (!thread_plan(t, w->abi, &target->again, false))
 		return -ENOMEM;
@@ -425,6 +414,14 @@ static int confirms(const struct target *target, bool one_copy)
 	return one_copy ? 0 : CONFIRMS_FAST;
 }
 
+bool prove_knows_calls(const struct target *target, struct walker *w, const struct thread *t)
+{
+	uint32_t unknown;
+
+	w->moves = thread_moves(t);
+	return t->agreed && t->seen.depth > 0 && knows_calls(target, w, &t->seen, 0, &unknown);
+}
+
 int prove_calls(struct target *target, struct walker *w, struct thread *t, uint16_t status, uint64_t weight_ns)
 {
 	uint32_t same, unknown = 0;
@@ -475,6 +472,7 @@ int prove_calls(struct target *target, struct walker *w, struct thread *t, uint1
 	/* A caller that stands where no call was ever seen has gone on: this copy is torn. */
 	if (!one_copy && !knows_sites(target, w, &t->seen))
 		return -EAGAIN;
+	fall_out_of_step(target);
 	return hold(target, t, status, one_copy, w->now_ns, weight_ns);
 }
 
@@ -534,7 +532,7 @@ void prove_release_held(struct target *target, struct walker *w)
 
 void prove_end_held(struct target *target, const struct thread *t)
 {
-	struct walker w = {.abi = &target->proc.abi, .codes = target->codes, .moves = true};
+	struct walker w = {.abi = &target->proc.abi, .codes = target->codes, .edges = target->edges, .moves = true};
 
 	for (uint32_t i = target->held_count; i-- > 0;)
 		if (!t || target->held[i].thread == t->id)
@@ -551,7 +549,7 @@ static bool names_retired_code(const struct target *target, const struct pystack
 
 void prove_forget_held(struct target *target)
 {
-	struct walker w = {.abi = &target->proc.abi, .codes = target->codes, .moves = true};
+	struct walker w = {.abi = &target->proc.abi, .codes = target->codes, .edges = target->edges, .moves = true};
 
 	for (uint32_t i = target->held_count; i-- > 0;)
 		if (names_retired_code(target, &target->held[i].stack))

@@ -3,6 +3,7 @@
 #ifndef SAMPLED_SAMPLER_PROVE_H
 #define SAMPLED_SAMPLER_PROVE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "sampler/target.h"
@@ -15,6 +16,8 @@ int prove_again(struct target *target, struct walker *w, struct thread *t);
  * -EAGAIN: the copy is torn, read again. -EINPROGRESS: not yet; the sample is held, and counted when its calls are
  * proved, or as torn after a while. */
 int prove_calls(struct target *target, struct walker *w, struct thread *t, uint16_t status, uint64_t weight_ns);
+/* Whether all calls in t->seen are known already, and the thread state agrees with it. */
+bool prove_knows_calls(const struct target *target, struct walker *w, const struct thread *t);
 /* Lets go of held samples that are proved by now, or never will be. */
 void prove_release_held(struct target *target, struct walker *w);
 /* At the end of a thread, or (NULL) of all: takes what is held of it where nothing speaks against it. */

@@ -323,31 +323,35 @@ void run_add(struct target *target, struct thread *t, uint16_t status, uint64_t 
 	t->run.t_last_ns = now_ns;
 }
 
+void run_add_other(struct target *target, struct thread *t, struct pystack *stack, struct run *run)
+{
+	struct frame *frames = NULL;
+	uint32_t room = 0, depth;
+
+	run->flags = cut_to_bound(stack);
+	if (!grow_frames(&frames, &room, stack->depth + 1)) {
+		account(target, t, run, false);
+		return;
+	}
+	for (uint32_t i = 0; i < stack->depth; i++)
+		frames[i] = decode(target, &stack->frames[i], run->t_last_ns);
+	run_close(target, t);
+	depth = with_special_frames(target, run->status, frames, stack->depth);
+	account(target, t, run, write_stack(target, t, run, frames, depth));
+	free(frames);
+}
+
 void run_add_held(struct target *target, struct held *held)
 {
 	struct run run = {.count = held->count, .status = held->status, .t_first_ns = held->t_first_ns, .t_last_ns = held->t_last_ns,
 	                  .weight_ns = held->weight_ns};
-	struct thread *t = NULL;
-	struct frame *frames = NULL;
-	uint32_t room = 0, depth;
 
-	for (uint32_t i = 0; i < target->thread_count && !t; i++)
-		if (target->threads[i]->id == held->thread)
-			t = target->threads[i];
-	if (!t) {
-		target->facts.lost[LOSS_GONE] += held->count;
-		target->facts.unsampled_ns += held->weight_ns;
-		return;
+	for (uint32_t i = 0; i < target->thread_count; i++) {
+		if (target->threads[i]->id == held->thread) {
+			run_add_other(target, target->threads[i], &held->stack, &run);
+			return;
+		}
 	}
-	run.flags = cut_to_bound(&held->stack);
-	if (!grow_frames(&frames, &room, held->stack.depth + 1)) {
-		account(target, t, &run, false);
-		return;
-	}
-	for (uint32_t i = 0; i < held->stack.depth; i++)
-		frames[i] = decode(target, &held->stack.frames[i], held->t_last_ns);
-	run_close(target, t);
-	depth = with_special_frames(target, held->status, frames, held->stack.depth);
-	account(target, t, &run, write_stack(target, t, &run, frames, depth));
-	free(frames);
+	target->facts.lost[LOSS_GONE] += held->count;
+	target->facts.unsampled_ns += held->weight_ns;
 }

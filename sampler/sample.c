@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "sampler/owed.h"
 #include "sampler/procfs.h"
 #include "sampler/prove.h"
 #include "sampler/status.h"
@@ -13,6 +14,7 @@
 
 #define RETRIES 6                  /* reads of one thread after the first */
 #define GROWTHS 64                 /* such reads that came closer, since the guess has grown */
+#define OUTSIDE_LOOKS 3            /* at a thread that was in a function outside the data stack which could not be copied */
 #define DOUBT_NS NS_PER_MS         /* a doubted code object is compared no more often than this */
 #define CHECKED_NS NS_PER_MS       /* so long after a look at all code objects of a stack only those of new frames are looked at */
 #define WATCH_NS (500 * NS_PER_US) /* thread lists and `collecting` are read no more often than this */
@@ -149,16 +151,35 @@ static int judge(struct target *target, struct thread *t, struct walker *w, uint
 	return err ? err : prove_calls(target, w, t, *ret_status, weight_ns);
 }
 
+/* A whole stack with another function innermost than the one that ran at the instant of the sample: what is owed to it is paid. */
+static void pay_other(struct target *target, struct thread *t, struct walker *w)
+{
+	uint64_t function = owed_leaf(w, t);
+
+	if (owed_any(target, t, function) && recheck_used(target, t, w->now_ns) == 0 && prove_knows_calls(target, w, t))
+		owed_pay(target, t, function);
+}
+
+/* Puts a sample off until the next whole stack with the function that was seen to run. 0: done. */
+static int put_off(struct target *target, struct thread *t, struct walker *w, uint64_t function, uint64_t weight_ns)
+{
+	uint16_t status;
+
+	if (status_of(target, t, w, &status) != 0 || !owed_add(target, t, function, status, w->now_ns, weight_ns))
+		return -EAGAIN;
+	return -EINPROGRESS;
+}
+
 /* One attempt at one thread. */
 static void sample_thread(struct target *target, struct thread *t, struct walker *w)
 {
 	uint64_t weight_ns = take_weight(target, t, w->now_ns);
+	uint64_t ran = 0; /* the function that ran at the first look, where that matters */
 	uint16_t status = 0;
 	int err;
 
 	t->taken = t->shadow = false;
 	w->plan = &target->plan;
-	w->disagreed = 0;
 	w->exhausted = false;
 	w->doubted = 0;
 	for (int i = 0, grown = 0;; w->grew ? grown++ : i++) {
@@ -173,15 +194,26 @@ static void sample_thread(struct target *target, struct thread *t, struct walker
 			t->taken = t->shadow = true;
 			return;
 		}
+		if (err == -EAGAIN && i + grown == 0 && w->outside)
+			ran = owed_current(w, t, w->outside);
+		if (err == 0 && ran && owed_leaf(w, t) != ran) {
+			pay_other(target, t, w);
+			err = -EAGAIN;
+		}
 		if (err == 0)
 			err = judge(target, t, w, weight_ns, &status);
-		if ((err != -EAGAIN && err != -EPROTO) || i == RETRIES || grown == GROWTHS || w->exhausted)
+		if ((err != -EAGAIN && err != -EPROTO) || i == RETRIES || grown == GROWTHS || w->exhausted ||
+		    (ran && i + grown == OUTSIDE_LOOKS - 1))
 			break;
 		target->facts.retries[w->grew ? RETRY_GUESS : w->why]++;
 	}
 	target->facts.attempts++;
+	if (err == -EAGAIN && ran)
+		err = put_off(target, t, w, ran, weight_ns);
 	t->taken = err == 0;
 	if (t->taken) {
+		if (target->owed_count > 0)
+			owed_pay(target, t, owed_leaf(w, t));
 		note_checked(target, t, w->now_ns);
 		if (w->abi->frames == FRAMES_HEAP)
 			thread_order_heap(t, w->tick);
@@ -227,6 +259,9 @@ static int read_all(struct target *target, bool watch, uint64_t now_ns)
 	target->piece_gil = PLAN_FULL;
 	if (abi->gil != GIL_INTERPRETER && target->proc.gil_current)
 		target->piece_gil = plan_add(&target->plan, target->proc.gil_current, 8);
+	for (uint32_t i = 0; i < target->awake_count; i++)
+		if (!thread_plan(target->awake[i], abi, &target->plan, false))
+			return -ENOMEM;
 	for (uint32_t i = 0; i < target->interp_count; i++) {
 		struct interp *interp = &target->interps[i];
 		raddr_t collecting = abi->interp.collecting != ABSENT ? interp->addr + (uint64_t)abi->interp.collecting
@@ -239,9 +274,6 @@ static int read_all(struct target *target, bool watch, uint64_t now_ns)
 		if (collecting)
 			interp->piece_collecting = plan_add(&target->plan, collecting, 4);
 	}
-	for (uint32_t i = 0; i < target->awake_count; i++)
-		if (!thread_plan(target->awake[i], abi, &target->plan, false))
-			return -ENOMEM;
 	for (uint32_t i = 0; i < target->interp_count; i++)
 		target->interps[i].piece_generation = target_plan_generation(target, target->interps[i].addr, &target->plan, now_ns);
 	err = plan_read(&target->plan, &target->remote);
@@ -303,7 +335,8 @@ static int read_target(struct target *target, uint64_t now_ns)
 
 int target_tick(struct target *target, uint64_t now_ns)
 {
-	struct walker w = {.abi = &target->proc.abi, .remote = &target->remote, .codes = target->codes, .now_ns = now_ns};
+	struct walker w = {.abi = &target->proc.abi, .remote = &target->remote, .codes = target->codes, .edges = target->edges,
+	                   .now_ns = now_ns};
 	int err;
 
 	w.tick = ++target->tick;
@@ -324,6 +357,7 @@ int target_tick(struct target *target, uint64_t now_ns)
 		sample_thread(target, target->awake[i], &w);
 	runs_retire_codes(target);
 	prove_release_held(target, &w);
+	owed_lose_old(target, now_ns);
 	runs_close_due(target, now_ns);
 	still_settle(target);
 	still_look(target, now_ns);

@@ -56,6 +56,17 @@ struct held {
 
 #define HELD_MAX 512u
 
+/* Samples that wait for the next whole stack with a function innermost (owed.h). */
+struct owed {
+	uint32_t thread; /* id */
+	uint32_t count;
+	uint64_t function; /* a code object's content */
+	uint16_t status;
+	uint64_t t_first_ns, t_last_ns, weight_ns;
+};
+
+#define OWED_MAX 128u
+
 struct target {
 	struct target *next; /* in a list of targets handed over */
 	struct remote remote;
@@ -96,6 +107,9 @@ struct target {
 	uint64_t held_keys[HELD_MAX]; /* hash of thread, status and stack of each */
 	uint32_t held_count;
 	uint32_t held_latest; /* index of the one that a sample was added to last */
+	struct owed owed[OWED_MAX];
+	uint32_t owed_count;
+	uint64_t random;
 	uint64_t edges_learnt; /* grows with each stack whose calls were learnt */
 	uint64_t t_judged_ns;
 	uint64_t edges_judged; /* its value when held samples were last judged */
@@ -127,7 +141,9 @@ int target_tick(struct target *target, uint64_t now_ns);
 /* runs.c: samples become records. */
 /* Takes the stack in t->seen as a sample. */
 void run_add(struct target *target, struct thread *t, uint16_t status, uint64_t now_ns, uint64_t weight_ns);
-/* Samples of their own, out of the order of the thread's run. */
+/* Samples of their own, out of the order of the thread's run: so many as `run` says, of this stack. */
+void run_add_other(struct target *target, struct thread *t, struct pystack *stack, struct run *run);
+/* The same for what was held; lost, if its thread is no more. */
 void run_add_held(struct target *target, struct held *held);
 /* Writes the run in progress, if any. */
 void run_close(struct target *target, struct thread *t);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "sampler/owed.h"
 #include "sampler/procfs.h"
 #include "sampler/prove.h"
 #include "sampler/still.h"
@@ -236,6 +237,7 @@ int target_list(struct target *target, uint64_t now_ns)
 		struct thread *gone = target->threads[target->thread_count - 1];
 
 		prove_end_held(target, gone); /* while it is in the list still, where its held samples look for it */
+		owed_lose(target, gone);
 		run_close(target, gone);
 		thread_end(target, gone);
 		target->thread_count--;

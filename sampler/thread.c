@@ -8,10 +8,10 @@
 #include "base/hash.h"
 
 #define HEAP_MAX 20000u
-#define HEAP_AGAIN_SEGMENTS 20u /* heap frames in no more segments than these are read before and after the data stack */
 #define HEAP_MANY 12u        /* heap frames; each costs up to 0.35 µs a sample, used or not */
 #define HEAP_KEEP_TICKS 256  /* so long one is read on without being used */
 #define HEAP_FORGET_TICKS 2  /* so long where there are many */
+#define NO_SHIM_TICKS 1000    /* so long what was no shim is not looked at again */
 #define CHUNK_SIZE_MAX (256u << 20)
 
 bool stack_push(struct pystack *stack, struct pyframe frame)
@@ -76,32 +76,32 @@ static bool plan_heap(struct thread *t, const struct pyabi *abi, struct plan *pl
 	return true;
 }
 
-bool thread_plan(struct thread *t, const struct pyabi *abi, struct plan *plan, bool reversed)
+static bool plan_chunks(struct thread *t, struct plan *plan)
 {
-	uint32_t heap_segments = plan->segment_count;
+	t->copy.chunks = plan->count;
+	t->copy.chunk_count = t->chunk_count;
+	for (uint32_t i = 0; i < t->chunk_count; i++)
+		if (plan_add(plan, t->chunks[i].base, t->chunks[i].copy_bytes) == PLAN_FULL)
+			return false;
+	return true;
+}
 
-	if (!plan_heap(t, abi, plan, reversed))
-		return false;
-	heap_segments = plan->segment_count - heap_segments;
+static bool plan_head(struct thread *t, const struct pyabi *abi, struct plan *plan)
+{
 	t->copy.head = plan_add(plan, t->tstate, (uint32_t)abi->tstate.bytes);
 	t->copy.cframes = plan->count;
 	t->copy.cframe_count = t->cframe_count;
 	for (uint32_t i = 0; i < t->cframe_count; i++)
 		if (plan_add(plan, t->cframes[i].frame + (uint64_t)abi->tstate.cframe_frame, 8) == PLAN_FULL)
 			return false;
-	t->copy.chunks = plan->count;
-	t->copy.chunk_count = t->chunk_count;
-	for (uint32_t i = 0; i < t->chunk_count; i++)
-		if (plan_add(plan, t->chunks[i].base, t->chunks[i].copy_bytes) == PLAN_FULL)
-			return false;
-	t->copy.heap_again = 0;
-	if (abi->frames == FRAMES_STACK && t->bracket > 0 && heap_segments <= HEAP_AGAIN_SEGMENTS) {
-		t->copy.heap_again = plan->count;
-		for (uint32_t i = 0; i < t->heap_count; i++)
-			if (plan_add(plan, t->heap[i].frame, (uint32_t)abi->frame.bytes) == PLAN_FULL)
-				return false;
-	}
 	return t->copy.head != PLAN_FULL;
+}
+
+bool thread_plan(struct thread *t, const struct pyabi *abi, struct plan *plan, bool reversed)
+{
+	if (abi->frames == FRAMES_HEAP)
+		return plan_heap(t, abi, plan, reversed) && plan_head(t, abi, plan) && plan_chunks(t, plan);
+	return plan_chunks(t, plan) && plan_head(t, abi, plan) && plan_heap(t, abi, plan, reversed);
 }
 
 uint32_t thread_find_heap(const struct thread *t, raddr_t frame)
@@ -157,17 +157,34 @@ static struct memory *memory_of(const struct thread *t, raddr_t frame)
 	return &t->memories[hash_u64(frame) % MEMORIES];
 }
 
-void thread_remember(struct thread *t, raddr_t frame, raddr_t previous)
+static void remember(struct thread *t, struct memory memory)
 {
 	if (!t->memories)
 		t->memories = calloc(MEMORIES, sizeof(*t->memories));
 	if (t->memories)
-		*memory_of(t, frame) = (struct memory){.frame = frame, .previous = previous};
+		*memory_of(t, memory.frame) = memory;
+}
+
+void thread_remember(struct thread *t, raddr_t frame, raddr_t previous)
+{
+	remember(t, (struct memory){.frame = frame, .previous = previous});
+}
+
+void thread_remember_no_shim(struct thread *t, raddr_t addr, uint64_t tick)
+{
+	remember(t, (struct memory){.frame = addr, .no_shim_tick = tick});
+}
+
+bool thread_is_no_shim(const struct thread *t, raddr_t addr, uint64_t tick)
+{
+	const struct memory *memory = t->memories ? memory_of(t, addr) : NULL;
+
+	return memory && memory->frame == addr && memory->no_shim_tick != 0 && tick - memory->no_shim_tick < NO_SHIM_TICKS;
 }
 
 int thread_want_remembered(struct thread *t, raddr_t frame, uint64_t tick)
 {
-	if (!t->memories || memory_of(t, frame)->frame != frame)
+	if (!t->memories || memory_of(t, frame)->frame != frame || memory_of(t, frame)->no_shim_tick != 0)
 		return 0;
 	for (uint32_t i = 0; i < MEMORIES && memory_of(t, frame)->frame == frame && !thread_in_chunks(t, frame); i++) {
 		if (!thread_want(t, frame, tick))

@@ -39,7 +39,6 @@ struct copy {
 	uint32_t chunks, chunk_count;
 	uint32_t same_chunks; /* so many are as they were at the latest accepted sample */
 	uint32_t heap, heap_count;
-	uint32_t heap_again; /* the same frames once more, behind the chunks; 0: not read */
 	bool reversed; /* the heap frames come in the opposite order */
 };
 
@@ -57,6 +56,7 @@ struct run {
 
 struct memory { /* what a frame outside the data stack last linked back to */
 	raddr_t frame, previous;
+	uint64_t no_shim_tick; /* or when it was seen to be no frame at all; 0: it is one */
 };
 
 #define MEMORIES 1024u /* by address; a later one takes the place of an earlier one */
@@ -83,7 +83,6 @@ struct thread {
 	struct heap_frame *heap; /* frames on the data stack (3.11+): by address at each copy; else outermost first */
 	uint32_t heap_count, heap_room;
 	struct memory *memories; /* owned; NULL: nothing remembered yet */
-	uint32_t bracket; /* for so many more reads a generator's frame is expected in the stack: see copy.heap_again */
 	uint32_t heap_sorted; /* so many are in order; behind them those that joined since */
 
 	struct copy copy;
@@ -103,6 +102,7 @@ struct thread {
 	uint32_t stands;          /* so many walks in a row disagreed in the same way */
 	uint64_t empty_tick;      /* in which the stack was first seen empty, and no other way since; 0: never */
 	bool leaf_runs;           /* it says so of itself */
+	bool leaf_left;           /* the leaf had been left when it was copied, but not when its caller was */
 	bool leads_on;            /* where that leaf stands, C was seen to lead on to further frames */
 	bool agreed;              /* that they are the same, or that the chain decided */
 
@@ -130,7 +130,9 @@ struct thread {
 	uint64_t gil_waited_ns; /* when it was last seen blocked on the GIL */
 };
 
-/* Adds what this thread's sample must read and notes in t->copy where it will be. Heap frames of versions that have no data
+/* Adds what this thread's sample must read and notes in t->copy where it will be. The data stack comes first: a line of memory
+ * that was read stops the target for a moment when it next stores there, and what is copied in that moment is no random one.
+ * Heap frames of versions that have no data
  * stack are read outermost first, or last where `reversed`. False: out of memory. */
 bool thread_plan(struct thread *t, const struct pyabi *abi, struct plan *plan, bool reversed);
 /* Puts the frames of t->seen first in the guess, outermost first. */
@@ -141,6 +143,9 @@ uint32_t thread_find_heap(const struct thread *t, raddr_t frame);
 bool thread_want(struct thread *t, raddr_t frame, uint64_t tick);
 /* Remembers what such a frame links back to; a stack of coroutines that runs again is soon known by its innermost one. */
 void thread_remember(struct thread *t, raddr_t frame, raddr_t previous);
+/* Remembers, for some ticks, that what lies there is no shim; and whether that is remembered. */
+void thread_remember_no_shim(struct thread *t, raddr_t addr, uint64_t tick);
+bool thread_is_no_shim(const struct thread *t, raddr_t addr, uint64_t tick);
 /* Notes this frame, if it is remembered, and all below it up to the data stack. 1: done; 0: not remembered; -ENOMEM. */
 int thread_want_remembered(struct thread *t, raddr_t frame, uint64_t tick);
 /* Whether an address lies in the data stack. */

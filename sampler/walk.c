@@ -189,14 +189,15 @@ int walk_chain(struct walker *w, struct thread *t, raddr_t current)
 	return 0;
 }
 
-/* A frame's code, and where it stands in it, as hashes. */
-static uint64_t site_of(const struct walker *w, const struct pyframe *frame, uint64_t *ret_content)
+/* A frame's code, and where it stands in it, as hashes; whether mostly nothing is called there. */
+static uint64_t site_of(const struct walker *w, const struct pyframe *frame, uint64_t *ret_content, bool *ret_seldom)
 {
 	const struct code *code = codes_find(w->codes, frame->code);
 
 	if (!code)
 		code = codes_find_retired(w->codes, frame->code);
 	*ret_content = code ? code->content : frame->code;
+	*ret_seldom = code && code_calls_seldom(code, frame->offset);
 	return hash_combine(*ret_content, (uint64_t)frame->offset) | 1;
 }
 
@@ -207,12 +208,15 @@ static bool each_call(const struct walker *w, const struct pystack *stack, uint3
 {
 	uint32_t first = from > EDGE_SITES ? from - EDGE_SITES : 0;
 	uint64_t sites[EDGE_SITES] = {0}; /* the latest ones, in a circle */
+	bool caller_seldom = false;
 
 	for (uint32_t i = first; i < to; i++) {
-		uint64_t content, site = site_of(w, &stack->frames[i], &content), key = content;
+		bool seldom;
+		uint64_t content, site = site_of(w, &stack->frames[i], &content, &seldom), key = content;
 
 		if (i >= from) {
-			struct call call = {.site = i > 0 ? sites[(i + EDGE_SITES - 1) % EDGE_SITES] : 1, .callee = content | 1};
+			struct call call = {.site = i > 0 ? sites[(i + EDGE_SITES - 1) % EDGE_SITES] : 1, .callee = content | 1,
+			                    .seldom = caller_seldom};
 
 			for (uint32_t k = 1; k <= EDGE_SITES; k++)
 				key = hash_combine(key, sites[(i + EDGE_SITES - k) % EDGE_SITES]);
@@ -221,6 +225,7 @@ static bool each_call(const struct walker *w, const struct pystack *stack, uint3
 				return false;
 		}
 		sites[i % EDGE_SITES] = site;
+		caller_seldom = seldom;
 	}
 	return true;
 }
@@ -303,6 +308,22 @@ bool walk_sight_once(const struct walker *w, const struct pystack *stack, struct
 	return s.learnt;
 }
 
+static bool sight_left(void *context, const struct call *call)
+{
+	struct sighting *s = context;
+
+	s->learnt = edges_sight_left(s->edges, call, s->now_ns);
+	return true;
+}
+
+bool walk_knows_left(const struct walker *w, const struct pystack *stack)
+{
+	struct sighting s = {.edges = w->edges, .now_ns = w->now_ns};
+
+	each_call(w, stack, stack->depth - 1, stack->depth, &s, sight_left);
+	return s.learnt;
+}
+
 static bool learn(void *context, const struct call *call)
 {
 	edges_learn(context, call);
@@ -321,7 +342,8 @@ void walk_count(const struct walker *w, const struct pystack *stack, struct edge
 	if (w->tick % weight != 0)
 		return;
 	for (uint32_t i = 0; i < stack->depth; i++) {
-		uint64_t content, site = site_of(w, &stack->frames[i], &content);
+		bool seldom;
+		uint64_t content, site = site_of(w, &stack->frames[i], &content, &seldom);
 
 		edges_count(edges, site, weight, w->now_ns);
 		edges_count(edges, content | 1, weight, w->now_ns);

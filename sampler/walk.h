@@ -18,14 +18,15 @@ struct walker {
 	const struct pyabi *abi;
 	const struct remote *remote;
 	struct codes *codes;
+	struct edges *edges; /* the calls that are known */
 	struct plan *plan; /* that holds the copy */
 	uint64_t tick;
 	uint64_t now_ns;
-	int disagreed; /* reads of this sample in which the thread state named a frame in a heap object that was not the leaf */
 	bool exhausted; /* no more code can be decoded in this tick: reading again is in vain */
 	raddr_t doubted; /* code that an instruction pointer does not lie in: what is cached may be of an object before it. 0: none */
 	bool moves; /* thread_moves() of the thread whose calls are asked about */
 	enum retry_cause why; /* the thread has to be read again */
+	raddr_t outside; /* the current frame, where it, or what it stands on, lies outside the data stack and was not found; else 0 */
 	bool grew; /* the guess has grown: reading again is worth while */
 };
 
@@ -54,6 +55,8 @@ bool walk_sight_calls(const struct walker *w, const struct pystack *stack, uint3
 
 /* They were seen in one copy: known by their share, if it is large enough. True: one has become known. */
 bool walk_sight_once(const struct walker *w, const struct pystack *stack, struct edges *edges);
+/* Whether the innermost call, of a frame that had been left when it was copied, is known (edges_sight_left()). */
+bool walk_knows_left(const struct walker *w, const struct pystack *stack);
 /* They were seen while the thread stood. */
 void walk_learn_calls(const struct walker *w, const struct pystack *stack, struct edges *edges);
 /* One of them is none, by all that was seen of its parts: the copy is torn. */

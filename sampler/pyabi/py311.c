@@ -101,7 +101,8 @@ const struct pyabi pyabi_3_11 = {
 	},
 	.leaving_opcodes = {83, 75, 86},
 	.calling = {
-		[17 ... 25] = 5, [39 ... 43] = 5, [93] = 1, [106] = 5, [123] = 1, [142] = 1, [171] = 5,
+		[17 ... 21] = CALLING_SELDOM + 5, [22 ... 24] = 5, [25] = CALLING_SELDOM + 5, [39 ... 43] = CALLING_SELDOM + 5,
+		[106] = CALLING_SELDOM + 5, [142] = 1, [171] = 5,
 	},
 	.func = {
 		.code = ABSENT,

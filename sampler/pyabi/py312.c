@@ -101,10 +101,11 @@ const struct pyabi pyabi_3_12 = {
 	},
 	.leaving_opcodes = {83, 121, 75, 150, 242, 247, 243},
 	.calling = {
-		[19 ... 22] = 2, [23 ... 24] = 4, [25] = 2, [28 ... 29] = 4, [34] = 4, [38 ... 48] = 4, [56] = 4, [62 ... 65] = 2,
-		[70] = 10, [72 ... 73] = 10, [76 ... 82] = 10, [93] = 2, [106] = 10, [123] = 2, [142] = 1, [168] = 2, [171] = 4,
-		[241] = 4, [244] = 1, [248] = 2,
-		[253 ... 254] = CALLING_HIDDEN,
+		[19 ... 22] = CALLING_SELDOM + 2, [23 ... 24] = 4, [25] = CALLING_SELDOM + 2, [28 ... 29] = 4, [34] = 4,
+		[38 ... 48] = 4, [56] = 4, [62 ... 65] = CALLING_RESUMES + 2, [70] = CALLING_SELDOM + 10,
+		[72 ... 73] = CALLING_SELDOM + 10, [76 ... 82] = CALLING_SELDOM + 10, [93] = CALLING_RESUMES + 2,
+		[106] = CALLING_SELDOM + 10, [123] = CALLING_RESUMES + 2, [142] = 1, [168] = CALLING_RESUMES + 2, [171] = 4,
+		[241] = 4, [244] = 1, [248] = CALLING_RESUMES + 2, [253 ... 254] = CALLING_HIDDEN,
 	},
 	.func = {
 		.code = ABSENT,

@@ -102,9 +102,10 @@ const struct pyabi pyabi_3_13 = {
 	},
 	.leaving_opcodes = {36, 103, 35, 118, 239, 240, 241},
 	.calling = {
-		[5] = 1, [53 ... 54] = 1, [57] = 1, [72] = 1, [82] = 1, [104] = 1, [157 ... 181] = 1, [187 ... 202] = 1, [208] = 1,
-		[243 ... 246] = 1,
-		[247] = CALLING_HIDDEN, [254] = CALLING_HIDDEN,
+		[5] = CALLING_SELDOM + 1, [53 ... 54] = 1, [57] = 1, [72] = CALLING_RESUMES + 1, [82] = CALLING_SELDOM + 1,
+		[104] = CALLING_RESUMES + 1, [157 ... 161] = CALLING_SELDOM + 1, [162 ... 181] = 1,
+		[187 ... 190] = CALLING_RESUMES + 1, [191 ... 202] = CALLING_SELDOM + 1, [208] = CALLING_RESUMES + 1,
+		[243] = CALLING_RESUMES + 1, [244 ... 246] = 1, [247] = CALLING_HIDDEN, [254] = CALLING_HIDDEN,
 	},
 	.func = {
 		.code = ABSENT,

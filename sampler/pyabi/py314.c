@@ -100,10 +100,12 @@ const struct pyabi pyabi_3_14 = {
 		.iframe = ABSENT,
 		.state = ABSENT,
 	},
+	.leaving_opcodes = {35},
 	.calling = {
-		[3 ... 4] = 1, [44] = 1, [52] = 1, [55] = 1, [70] = 1, [80] = 1, [106] = 1, [129 ... 165] = 1, [171 ... 174] = 1,
-		[177 ... 189] = 1, [197] = 1, [237] = 1, [250 ... 252] = 1,
-		[238] = CALLING_HIDDEN, [254] = CALLING_HIDDEN,
+		[3] = CALLING_SUBSCRIPT, [4] = 1, [44] = CALLING_SUBSCRIPT, [52] = 1, [55] = 1, [70] = CALLING_RESUMES + 1,
+		[80] = CALLING_SELDOM + 1, [106] = CALLING_RESUMES + 1, [129 ... 142] = CALLING_SUBSCRIPT, [143 ... 165] = 1,
+		[171 ... 174] = CALLING_RESUMES + 1, [177 ... 189] = CALLING_SELDOM + 1, [197] = CALLING_RESUMES + 1,
+		[237] = CALLING_RESUMES + 1, [238] = CALLING_HIDDEN, [250 ... 252] = 1, [254] = CALLING_HIDDEN,
 	},
 	.func = {
 		.code = ABSENT,

@@ -100,10 +100,12 @@ const struct pyabi pyabi_3_15 = {
 		.iframe = ABSENT,
 		.state = ABSENT,
 	},
+	.leaving_opcodes = {33},
 	.calling = {
-		[3 ... 4] = 1, [42] = 1, [50] = 1, [53] = 1, [68] = 1, [79] = 1, [105] = 1, [129 ... 168] = 1, [174 ... 178] = 1,
-		[183 ... 195] = 1, [202 ... 204] = 1, [236] = 1, [249 ... 251] = 1,
-		[237] = CALLING_HIDDEN, [253] = CALLING_HIDDEN,
+		[3] = CALLING_SUBSCRIPT, [4] = 1, [42] = CALLING_SUBSCRIPT, [50] = 1, [53] = 1, [68] = CALLING_RESUMES + 1,
+		[79] = CALLING_SELDOM + 1, [105] = CALLING_RESUMES + 1, [129 ... 143] = CALLING_SUBSCRIPT, [144 ... 168] = 1,
+		[174 ... 178] = CALLING_RESUMES + 1, [183 ... 195] = CALLING_SELDOM + 1, [202 ... 204] = CALLING_RESUMES + 1,
+		[236] = CALLING_RESUMES + 1, [237] = CALLING_HIDDEN, [249 ... 251] = 1, [253] = CALLING_HIDDEN,
 	},
 	.func = {
 		.code = ABSENT,

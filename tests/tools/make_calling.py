@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints what stands in .calling of sampler/pyabi/py3*.c for the interpreter that runs it (3.11+): every opcode, specialised and
-instrumented ones too, of the instructions that can push the frame of a Python function without leaving the interpreter's loop,
-and how many units behind it the frame's instruction pointer stands meanwhile."""
+instrumented ones too, of the instructions that can push the frame of a Python function, or of a generator, without leaving the
+interpreter's loop, and how many units behind it the frame's instruction pointer stands meanwhile, plus 1."""
 import opcode
 import sys
 
 FAMILIES = ["CALL", "CALL_KW", "CALL_FUNCTION_EX", "LOAD_ATTR", "BINARY_SUBSCR", "FOR_ITER", "SEND"]
+RESUMING = ("FOR_ITER", "SEND")
+SELDOM = ("LOAD_ATTR", "BINARY_SUBSCR")  # properties and such
 if sys.version_info >= (3, 14):
     FAMILIES.append("BINARY_OP")  # which took in BINARY_SUBSCR
+HIDDEN, SUBSCRIPT = "CALLING_HIDDEN", "CALLING_SUBSCRIPT"
+COLUMNS = 120
 
 
 def specialised():
@@ -39,22 +43,46 @@ def caches(name):
     return entries[opcode.opmap[name]]
 
 
-def main():
+def rows():
+    """{opcode: text of its entry}"""
     families, numbers = specialised()
-    rows = {}
+    found = {}
     for family in FAMILIES:
         if family not in opcode.opmap:
             continue
+        if family in RESUMING and sys.version_info < (3, 12):  # through C
+            continue
+        kind = "CALLING_RESUMES + " if family in RESUMING else "CALLING_SELDOM + " if family in SELDOM else ""
         behind = caches(family) if sys.version_info < (3, 13) else 0
         for name in [family, "INSTRUMENTED_" + family] + list(families.get(family, [])):
             if name in numbers:
-                rows[numbers[name]] = behind
-    # These hide the instruction in whose place they stand: CALLING_HIDDEN.
+                found[numbers[name]] = SUBSCRIPT if family == "BINARY_OP" else kind + str(behind + 1)
+    # These hide the instruction in whose place they stand.
     for name in ("INSTRUMENTED_LINE", "INSTRUMENTED_INSTRUCTION"):
         if name in opcode.opname:
-            rows[opcode.opname.index(name)] = 254
-    text = ", ".join("[%d] = %d" % (number, behind + 1) for number, behind in sorted(rows.items()))
-    print("%d.%d: %d\n{%s}" % (sys.version_info[:2] + (len(rows), text)))
+            found[opcode.opname.index(name)] = HIDDEN
+    return found
+
+
+def ranges(found):
+    """The entries, neighbours that are alike taken together."""
+    numbers = sorted(found)
+    while numbers:
+        first = last = numbers.pop(0)
+        while numbers and numbers[0] == last + 1 and found[numbers[0]] == found[first]:
+            last = numbers.pop(0)
+        yield "[%d%s] = %s," % (first, "" if first == last else " ... %d" % last, found[first])
+
+
+def main():
+    line = "\t\t"
+    print("\t.calling = {")
+    for text in ranges(rows()):
+        if len(line.expandtabs(4)) + len(text) > COLUMNS:
+            print(line.rstrip())
+            line = "\t\t"
+        line += text + " "
+    print(line.rstrip() + "\n\t},")
 
 
 main()

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sampler/owed.h"
+
+#include "base/clock.h"
+
+#define OWED_NS (10 * NS_PER_S)
+#define SHIMS_MAX 4 /* one on the other */
+
+static uint64_t content_of(struct walker *w, raddr_t addr)
+{
+	struct code *code = codes_find(w->codes, addr);
+
+	if (!code && codes_load(w->codes, w->remote, addr, w->now_ns, &code) != 0)
+		return 0;
+	return code->content;
+}
+
+uint64_t owed_current(struct walker *w, struct thread *t, raddr_t current)
+{
+	for (int i = 0; i < SHIMS_MAX && frame_may_be(current); i++) {
+		uint8_t memory[PYABI_FRAME_MAX];
+		uint32_t copied;
+		const uint8_t *bytes = walk_copy(w, t, current, 0, &copied);
+
+		if (!bytes && remote_read(w->remote, current, memory, (size_t)w->abi->frame.bytes) != 0)
+			return 0;
+		if (!bytes)
+			bytes = memory;
+		if (!frame_is_shim(w->abi, bytes))
+			return frame_code(w->abi, bytes) ? content_of(w, frame_code(w->abi, bytes)) : 0;
+		current = frame_previous(w->abi, bytes);
+	}
+	return 0;
+}
+
+uint64_t owed_leaf(const struct walker *w, const struct thread *t)
+{
+	const struct code *code = t->seen.depth > 0 ? codes_find(w->codes, t->seen.frames[t->seen.depth - 1].code) : NULL;
+
+	return code ? code->content : 0;
+}
+
+static bool is_of(const struct owed *owed, const struct thread *t, uint64_t function)
+{
+	return owed->thread == t->id && owed->function == function;
+}
+
+bool owed_add(struct target *target, const struct thread *t, uint64_t function, uint16_t status, uint64_t now_ns, uint64_t weight_ns)
+{
+	uint32_t i = 0;
+	struct owed *owed;
+
+	while (i < target->owed_count && !(is_of(&target->owed[i], t, function) && target->owed[i].status == status))
+		i++;
+	if (i == OWED_MAX)
+		return false;
+	owed = &target->owed[i];
+	if (i == target->owed_count) {
+		*owed = (struct owed){.thread = t->id, .function = function, .status = status, .t_first_ns = now_ns};
+		target->owed_count++;
+	}
+	owed->count++;
+	owed->t_last_ns = now_ns;
+	owed->weight_ns += weight_ns;
+	return true;
+}
+
+bool owed_any(const struct target *target, const struct thread *t, uint64_t function)
+{
+	for (uint32_t i = 0; i < target->owed_count; i++)
+		if (is_of(&target->owed[i], t, function))
+			return true;
+	return false;
+}
+
+void owed_pay(struct target *target, struct thread *t, uint64_t function)
+{
+	for (uint32_t i = target->owed_count; i-- > 0;) {
+		const struct owed *owed = &target->owed[i];
+
+		if (!is_of(owed, t, function))
+			continue;
+		target->facts.deferred += owed->count;
+		run_add_other(target, t, &t->seen,
+		              &(struct run){.count = owed->count, .status = owed->status, .t_first_ns = owed->t_first_ns,
+		                            .t_last_ns = owed->t_last_ns, .weight_ns = owed->weight_ns});
+		target->owed[i] = target->owed[--target->owed_count];
+	}
+}
+
+static void lose(struct target *target, uint32_t i)
+{
+	target->facts.lost[LOSS_TORN] += target->owed[i].count;
+	target->facts.unsampled_ns += target->owed[i].weight_ns;
+	target->owed[i] = target->owed[--target->owed_count];
+}
+
+void owed_lose(struct target *target, const struct thread *t)
+{
+	for (uint32_t i = target->owed_count; i-- > 0;)
+		if (!t || target->owed[i].thread == t->id)
+			lose(target, i);
+}
+
+void owed_lose_old(struct target *target, uint64_t now_ns)
+{
+	for (uint32_t i = target->owed_count; i-- > 0;)
+		if (now_ns - target->owed[i].t_first_ns > OWED_NS)
+			lose(target, i);
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <criterion/criterion.h>
+
+#include "base/hash.h"
+#include "sampler/edges.h"
+
+enum { NOW_NS = 1000000000 };
+
+static struct call call_of(uint64_t site, uint64_t callee)
+{
+	return (struct call){.key = hash_combine(site, callee) | 1, .site = hash_u64(site) | 1, .callee = hash_u64(callee) | 1};
+}
+
+/* A copy that shows this call alone. */
+static bool sight_single(struct edges *e, const struct call *call)
+{
+	edges_count(e, call->site, 1, NOW_NS);
+	edges_count(e, call->callee, 1, NOW_NS);
+	return edges_sight_once(e, call, NOW_NS);
+}
+
+static struct edges *new_edges(void)
+{
+	struct edges *e;
+
+	cr_assert_eq(edges_new(&e), 0);
+	return e;
+}
+
+Test(edges, a_call_seen_alike_three_times_is_known)
+{
+	struct edges *e = new_edges();
+	struct call call = call_of(1, 2);
+
+	cr_assert_not(edges_sight(e, &call, NOW_NS));
+	cr_assert_not(edges_sight(e, &call, NOW_NS));
+	cr_assert_not(edges_has(e, call.key));
+	cr_assert(edges_sight(e, &call, NOW_NS));
+	cr_assert(edges_has(e, call.key));
+	edges_free(e);
+}
+
+/* What two copies show alike by chance, of a site and a callee that are both seen far more often without each other. */
+Test(edges, alike_by_chance_is_not_enough)
+{
+	struct edges *e = new_edges();
+	struct call torn = call_of(1, 2);
+
+	edges_count(e, torn.site, 10000, NOW_NS);
+	edges_count(e, torn.callee, 10000, NOW_NS);
+	for (int i = 0; i < 90; i++)
+		cr_assert_not(edges_sight(e, &torn, NOW_NS));
+	edges_free(e);
+}
+
+Test(edges, sightings_long_ago_do_not_count)
+{
+	struct edges *e = new_edges();
+	struct call call = call_of(1, 2);
+
+	for (uint64_t i = 0; i < 10; i++)
+		cr_assert_not(edges_sight(e, &call, NOW_NS + i * 15 * NOW_NS));
+	edges_free(e);
+}
+
+Test(edges, a_short_call_is_known_by_its_share)
+{
+	struct edges *e = new_edges();
+	struct call call = call_of(1, 2);
+	int sightings = 1;
+
+	while (!sight_single(e, &call))
+		cr_assert_lt(sightings++, 64);
+	cr_assert_gt(sightings, 8);
+	cr_assert(edges_has(e, call.key));
+	edges_free(e);
+}
+
+Test(edges, a_small_share_is_not_enough)
+{
+	struct edges *e = new_edges();
+	struct call torn = call_of(1, 2);
+
+	for (int i = 0; i < 1000; i++) {
+		cr_assert_not(sight_single(e, &torn));
+		edges_count(e, torn.site, 20, NOW_NS);
+		edges_count(e, torn.callee, 20, NOW_NS);
+	}
+	cr_assert(edges_is_false(e, &torn));
+	cr_assert_not(edges_is_rare(e, &torn));
+	edges_free(e);
+}
+
+/* The callee of an earlier call, left behind above a caller that by now makes another call. */
+Test(edges, a_site_known_to_call_something_else_teaches_nothing_by_share)
+{
+	struct edges *e = new_edges();
+	struct call right = call_of(1, 2), stale = call_of(1, 3);
+
+	edges_learn(e, &right);
+	for (int i = 0; i < 200; i++) {
+		cr_assert_not(sight_single(e, &stale));
+		cr_assert_not(edges_sight_left(e, &stale, NOW_NS));
+	}
+	cr_assert_not(edges_is_rare(e, &stale));
+	edges_free(e);
+}
+
+Test(edges, a_callee_that_is_only_seen_left_is_known_in_the_end)
+{
+	struct edges *e = new_edges();
+	struct call call = call_of(1, 2);
+	int sightings = 1;
+
+	while (!edges_sight_left(e, &call, NOW_NS))
+		cr_assert_lt(sightings++, 200);
+	cr_assert_gt(sightings, 32);
+	edges_free(e);
+}
+
+Test(edges, a_rare_call_is_believed_where_nothing_speaks_against_it)
+{
+	struct edges *e = new_edges();
+	struct call call = call_of(1, 2), attribute = call_of(3, 4), never = call_of(5, 6);
+
+	cr_assert_not(edges_is_rare(e, &call));
+	sight_single(e, &call);
+	cr_assert(edges_is_rare(e, &call));
+	/* An attribute that mostly calls nothing. */
+	attribute.seldom = true;
+	sight_single(e, &attribute);
+	cr_assert_not(edges_is_rare(e, &attribute));
+	/* A site that was seen often, and never with a callee. */
+	edges_count(e, never.site, 100, NOW_NS);
+	sight_single(e, &never);
+	cr_assert_not(edges_is_rare(e, &never));
+	edges_free(e);
+}

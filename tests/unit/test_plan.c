@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "sampler/plan.h"
+#include "sampler/thread.h"
+
+static struct remote own_process(void)
+{
+	return (struct remote){.pid = getpid(), .mem_fd = -1};
+}
+
+Test(plan, pieces_close_together_are_read_as_one_segment)
+{
+	static uint8_t memory[8192];
+	struct remote r = own_process();
+	struct plan p = {0};
+	raddr_t from = (raddr_t)(uintptr_t)memory;
+
+	for (uint32_t i = 0; i < sizeof(memory); i++)
+		memory[i] = (uint8_t)(i * 7 + i / 256);
+	cr_assert_eq(plan_add(&p, from, 100), 0);
+	cr_assert_eq(plan_add(&p, from + 50, 100), 1);  /* overlaps */
+	cr_assert_eq(plan_add(&p, from + 400, 8), 2);   /* shortly behind */
+	cr_assert_eq(plan_add(&p, from + 4000, 8), 3);  /* far */
+	cr_assert_eq(plan_add(&p, from + 200, 16), 4);  /* before the last one: of its own */
+	cr_assert_eq(p.segment_count, 3);
+	cr_assert_eq(plan_read(&p, &r), 0);
+	cr_assert_eq(memcmp(plan_bytes(&p, 0), memory, 100), 0);
+	cr_assert_eq(memcmp(plan_bytes(&p, 1), memory + 50, 100), 0);
+	cr_assert_eq(memcmp(plan_bytes(&p, 2), memory + 400, 8), 0);
+	cr_assert_eq(memcmp(plan_bytes(&p, 3), memory + 4000, 8), 0);
+	cr_assert_eq(memcmp(plan_bytes(&p, 4), memory + 200, 16), 0);
+	cr_assert_eq(p.reads, 1);
+	plan_release(&p);
+}
+
+/* A page that is not there, between two pieces of one segment and as one of its own. */
+Test(plan, what_cannot_be_read_does_not_take_the_rest_with_it)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	uint8_t *memory = mmap(NULL, 4 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	raddr_t from = (raddr_t)(uintptr_t)memory;
+	struct remote r = own_process();
+	struct plan p = {0};
+
+	cr_assert_neq(memory, MAP_FAILED);
+	memset(memory, 'x', 4 * page);
+	cr_assert_eq(munmap(memory + page, page), 0);
+	plan_add(&p, from + page - 16, 16);
+	plan_add(&p, from + page + 16, 16); /* gone, in the segment of the piece before */
+	plan_add(&p, from + 2 * page + 512, 16);
+	cr_assert_eq(plan_read(&p, &r), 0);
+	cr_assert_not_null(plan_bytes(&p, 0));
+	cr_assert_null(plan_bytes(&p, 1));
+	cr_assert_not_null(plan_bytes(&p, 2));
+	cr_assert_eq(plan_bytes(&p, 0)[15], 'x');
+	plan_release(&p);
+	munmap(memory, page);
+	munmap(memory + 2 * page, 2 * page);
+}
+
+/* A line of memory that was read stops the target for a moment when it next stores there. So the data stack, whose copy says where the
+ * thread is, is read before anything else of it. */
+Test(plan, the_data_stack_is_read_first)
+{
+	static struct thread t; /* large */
+	const struct pyabi *abi = pyabi_table(3, 12);
+	struct plan p = {0};
+
+	cr_assert_not_null(abi);
+	t.tstate = 0x10000;
+	t.chunk_count = 1;
+	t.chunks = calloc(1, sizeof(*t.chunks));
+	t.chunks[0] = (struct chunk){.base = 0x40000, .size_bytes = 16384, .copy_bytes = 2048};
+	cr_assert(thread_want(&t, 0x20000, 1));
+	cr_assert(thread_plan(&t, abi, &p, false));
+	cr_assert_lt(t.copy.chunks, t.copy.head);
+	cr_assert_lt(t.copy.head, t.copy.heap);
+	cr_assert_eq(t.copy.heap_count, 1);
+	plan_release(&p);
+	free(t.chunks);
+	free(t.heap);
+}
