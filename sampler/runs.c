@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "sampler/procfs.h"
-#include "sampler/prove.h"
+#include "sampler/held.h"
 #include "sampler/still.h"
 #include "sampler/target.h"
 
@@ -215,7 +215,7 @@ void runs_retire_codes(struct target *target)
 	if (!codes_any_retired(target->codes))
 		return;
 	runs_close_all(target);
-	prove_forget_held(target);
+	held_forget(target);
 	for (uint32_t i = 0; i < target->thread_count; i++)
 		target->threads[i]->sent_depth = target->threads[i]->last.depth = target->threads[i]->last_plain = 0;
 	codes_drop_retired(target->codes);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "sampler/held.h"
+#include "sampler/look.h"
 #include "sampler/owed.h"
 #include "sampler/procfs.h"
 #include "sampler/prove.h"
@@ -185,7 +187,7 @@ static void sample_thread(struct target *target, struct thread *t, struct walker
 	for (int i = 0, grown = 0;; w->grew ? grown++ : i++) {
 		w->grew = false;
 		w->why = RETRY_MOVED;
-		err = i + grown == 0 ? prove_walk(w, t) : prove_again(target, w, t);
+		err = i + grown == 0 ? look_walk(w, t) : look_again(target, w, t);
 		if (w->doubted && recheck_doubted(target, t, w) != 0) {
 			w->why = RETRY_CODE;
 			err = -EAGAIN;
@@ -356,7 +358,7 @@ int target_tick(struct target *target, uint64_t now_ns)
 	for (uint32_t i = 0; i < target->awake_count; i++)
 		sample_thread(target, target->awake[i], &w);
 	runs_retire_codes(target);
-	prove_release_held(target, &w);
+	held_release(target, &w);
 	owed_lose_old(target, now_ns);
 	runs_close_due(target, now_ns);
 	still_settle(target);

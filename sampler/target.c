@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "sampler/owed.h"
-#include "sampler/prove.h"
+#include "sampler/held.h"
 
 int target_open(struct target **ret_target, pid_t pid, struct fault *fault)
 {
@@ -85,7 +85,7 @@ int target_adopt(struct target *target, const struct sampler_options *options, s
 
 void target_finish(struct target *target, uint64_t now_ns, enum target_event event)
 {
-	prove_end_held(target, NULL);
+	held_end(target, NULL);
 	owed_lose(target, NULL);
 	runs_close_all(target);
 	for (uint32_t i = 0; i < target->thread_count; i++)

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "sampler/owed.h"
 #include "sampler/procfs.h"
-#include "sampler/prove.h"
+#include "sampler/held.h"
 #include "sampler/still.h"
 #include "sampler/pyobj.h"
 #include "sampler/target.h"
@@ -236,7 +236,7 @@ int target_list(struct target *target, uint64_t now_ns)
 	while (target->thread_count > count) {
 		struct thread *gone = target->threads[target->thread_count - 1];
 
-		prove_end_held(target, gone); /* while it is in the list still, where its held samples look for it */
+		held_end(target, gone); /* while it is in the list still, where its held samples look for it */
 		owed_lose(target, gone);
 		run_close(target, gone);
 		thread_end(target, gone);

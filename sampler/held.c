@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sampler/held.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "sampler/prove.h"
+
+#define JUDGE_NS (10 * NS_PER_MS) /* held samples are judged no more often than this */
+#define HELD_NS (10 * NS_PER_S)
+
+static uint64_t held_key(const struct thread *t, uint16_t status)
+{
+	uint64_t key = hash_combine(t->id, status);
+
+	for (uint32_t i = 0; i < t->seen.depth; i++)
+		key = hash_combine(key ^ (uint64_t)t->seen.frames[i].offset, t->seen.frames[i].code);
+	return key;
+}
+
+static int hold_new(struct target *target, const struct thread *t, uint64_t key)
+{
+	struct held *held = &target->held[target->held_count];
+	struct pystack stack = held->stack;
+
+	if (stack.room < t->seen.depth) {
+		struct pyframe *frames = realloc(stack.frames, t->seen.depth * sizeof(*frames));
+
+		if (!frames)
+			return -ENOMEM;
+		stack.frames = frames;
+		stack.room = t->seen.depth;
+	}
+	stack.depth = t->seen.depth;
+	memcpy(stack.frames, t->seen.frames, stack.depth * sizeof(*stack.frames));
+	*held = (struct held){.thread = t->id, .stack = stack};
+	target->held_keys[target->held_count++] = key;
+	return 0;
+}
+
+int held_add(struct target *target, const struct thread *t, uint16_t status, bool one_copy, uint64_t now_ns, uint64_t weight_ns)
+{
+	uint64_t key = held_key(t, status);
+	uint32_t i = 0;
+	struct held *held;
+
+	while (i < target->held_count && target->held_keys[i] != key)
+		i++;
+	if (i == HELD_MAX)
+		return -EAGAIN;
+	if (i == target->held_count && hold_new(target, t, key) != 0)
+		return -ENOMEM;
+	held = &target->held[i];
+	if (held->count++ == 0)
+		held->t_first_ns = now_ns;
+	held->status = status;
+	held->agreed = t->agreed;
+	held->one_copy = one_copy;
+	held->tick = target->tick;
+	held->t_last_ns = now_ns;
+	held->weight_ns += weight_ns;
+	target->held_latest = i;
+	return -EINPROGRESS;
+}
+
+static void drop_held(struct target *target, uint32_t i)
+{
+	struct held gone = target->held[i];
+
+	target->held[i] = target->held[--target->held_count];
+	target->held[target->held_count] = gone; /* its room stays for the next */
+	target->held_keys[i] = target->held_keys[target->held_count];
+	target->held_latest = HELD_MAX;
+}
+
+static void lose_held(struct target *target, uint32_t i)
+{
+	target->facts.lost[LOSS_TORN] += target->held[i].count;
+	target->facts.unsampled_ns += target->held[i].weight_ns;
+	drop_held(target, i);
+}
+
+static void take_held(struct target *target, uint32_t i)
+{
+	run_add_held(target, &target->held[i]);
+	drop_held(target, i);
+}
+
+/* Takes it where its calls are known, or nothing speaks against them. */
+static void judge_held(struct target *target, const struct walker *w, uint32_t i)
+{
+	const struct held *held = &target->held[i];
+	uint32_t unknown;
+
+	if (prove_knows(target, w, &held->stack, 0, &unknown) ||
+	    (held->one_copy && walk_calls_are_rare(w, &held->stack, target->edges)))
+		take_held(target, i);
+	else
+		lose_held(target, i);
+}
+
+void held_release(struct target *target, struct walker *w)
+{
+	bool learnt = target->edges_learnt != target->edges_judged;
+	uint32_t unknown;
+
+	if (target->held_count == 0 || w->now_ns - target->t_judged_ns < JUDGE_NS)
+		return;
+	target->t_judged_ns = w->now_ns;
+	target->edges_judged = target->edges_learnt;
+	w->moves = true; /* of some */
+	for (uint32_t i = target->held_count; i-- > 0;) {
+		if (w->now_ns - target->held[i].t_first_ns > HELD_NS)
+			judge_held(target, w, i);
+		else if (learnt && prove_knows(target, w, &target->held[i].stack, 0, &unknown))
+			take_held(target, i);
+	}
+}
+
+void held_end(struct target *target, const struct thread *t)
+{
+	struct walker w = {.abi = &target->proc.abi, .codes = target->codes, .edges = target->edges, .moves = true};
+
+	for (uint32_t i = target->held_count; i-- > 0;)
+		if (!t || target->held[i].thread == t->id)
+			judge_held(target, &w, i);
+}
+
+static bool names_retired_code(const struct target *target, const struct pystack *stack)
+{
+	for (uint32_t i = 0; i < stack->depth; i++)
+		if (!codes_find(target->codes, stack->frames[i].code))
+			return true;
+	return false;
+}
+
+void held_forget(struct target *target)
+{
+	struct walker w = {.abi = &target->proc.abi, .codes = target->codes, .edges = target->edges, .moves = true};
+
+	for (uint32_t i = target->held_count; i-- > 0;)
+		if (names_retired_code(target, &target->held[i].stack))
+			judge_held(target, &w, i);
+}
