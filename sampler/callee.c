@@ -12,13 +12,13 @@
 #include "sampler/heapcalls.h"
 #include "sampler/pyobj.h"
 
-#define KEEP_NS (2 * NS_PER_MS) /* so long a function object is believed without reading it again */
-#define PLACES 1024u
-#define OBJECT_BYTES 64
-#define WINDOW 12u /* frames that are copied twice */
-#define ARGUMENTS 16
-#define READS_MAX 256u
-#define EXTRAS 4u  /* others, between the two copies */
+#define KEEP_NS         (2 * NS_PER_MS) /* so long a function object is believed without reading it again */
+#define PLACES          1024u
+#define OBJECT_BYTES    64
+#define WINDOW          12u /* frames that are copied twice */
+#define ARGUMENTS       16
+#define READS_MAX       256u
+#define EXTRAS          4u   /* others, between the two copies */
 #define FRAME_STACK_END 4096 /* a longer copy is of no instant */
 
 /* What lately lay at an address that a value stack named. */
@@ -34,12 +34,12 @@ struct extent { /* of a frame, from its beginning to the end of its value stack 
 	uint32_t bytes;
 };
 
-enum link { /* a frame, and one that has it as its caller */
-	LINK_OPEN,    /* it cannot be told: C calls it, or an operator, or the value stack was not copied */
-	LINK_NAMED,   /* the other one is a generator, or a function, that was given to what the frame calls, or that it resumes. A generator
+enum link {            /* a frame, and one that has it as its caller */
+	    LINK_OPEN, /* it cannot be told: C calls it, or an operator, or the value stack was not copied */
+	    LINK_NAMED, /* the other one is a generator, or a function, that was given to what the frame calls, or that it resumes. A generator
 	               * is freed soon, and its address used again */
-	LINK_PROVEN,  /* the frame calls the other one */
-	LINK_REFUTED, /* it calls a Python function, but another one */
+	    LINK_PROVEN,  /* the frame calls the other one */
+	    LINK_REFUTED, /* it calls a Python function, but another one */
 };
 
 /* What one copy of a frame says. */
@@ -57,7 +57,7 @@ struct callees {
 	raddr_t resumed_types[2];
 	struct told *first, *second;
 	struct pyframe *frames; /* one more */
-	uint32_t room; /* of these three */
+	uint32_t room;          /* of these three */
 	struct object objects[PLACES];
 	struct extent extents[PLACES];
 };
@@ -137,7 +137,8 @@ static raddr_t code_of(struct callees *c, const struct walker *w, raddr_t addr)
 }
 
 /* The slots of a site, out of a frame's copy of `bytes` bytes. NULL: they are not in it; the next copy will be longer. */
-static const uint8_t *find_slots(struct callees *c, struct walker *w, const struct told *told, const uint8_t *copy, uint32_t bytes)
+static const uint8_t *find_slots(struct callees *c, struct walker *w, const struct told *told, const uint8_t *copy,
+                                 uint32_t bytes)
 {
 	uint64_t stack = frame_u64(copy, w->abi->frame.valuestack) - told->frame.frame;
 	uint64_t end = stack + 8 * (uint64_t)told->code->stack_slots;
@@ -183,8 +184,8 @@ static struct told tell(struct callees *c, struct walker *w, uint32_t index)
 
 static bool is_alike(const struct told *a, const struct told *b)
 {
-	return a->ok && b->ok && a->code == b->code && a->frame.offset == b->frame.offset && a->previous == b->previous &&
-	       a->frame.callable == b->frame.callable;
+	return a->ok && b->ok && a->code == b->code && a->frame.offset == b->frame.offset &&
+	       a->previous == b->previous && a->frame.callable == b->frame.callable;
 }
 
 /* Whether one of the arguments is a function with this code: then C that was given it may call it. */
@@ -221,7 +222,8 @@ static enum link link_of(struct callees *c, struct walker *w, const struct told 
 }
 
 /* The same, and what is known of the place besides. */
-static enum link judge_link(struct callees *c, struct walker *w, const struct told *caller, const struct told *callee, struct edges *edges)
+static enum link judge_link(struct callees *c, struct walker *w, const struct told *caller, const struct told *callee,
+                            struct edges *edges)
 {
 	enum link link = link_of(c, w, caller, callee);
 
@@ -243,7 +245,8 @@ struct window {
 };
 
 /* One frame by itself: what it calls, and from where. True: that has become known. */
-static bool observe(struct callees *c, struct walker *w, const struct told *told, raddr_t before_code, struct edges *edges)
+static bool observe(struct callees *c, struct walker *w, const struct told *told, raddr_t before_code,
+                    struct edges *edges)
 {
 	const struct code *before = told->previous ? codes_find(w->codes, before_code) : NULL;
 	struct code *callee;
@@ -277,7 +280,8 @@ static raddr_t code_before(const struct window *v, uint32_t i)
 }
 
 /* A frame that was called by the innermost of those that are alike, in a copy made between their two. */
-static bool learn_next(struct callees *c, struct walker *w, struct window *v, const struct told *next, struct edges *edges)
+static bool learn_next(struct callees *c, struct walker *w, struct window *v, const struct told *next,
+                       struct edges *edges)
 {
 	const struct told *caller = &v->a[v->alike - 1];
 	struct pystack stack = {.frames = v->frames, .depth = v->alike + 1};
@@ -289,7 +293,8 @@ static bool learn_next(struct callees *c, struct walker *w, struct window *v, co
 }
 
 /* Whether a frame may have the next one as its callee. Counts what it calls, where it is C that does. */
-static bool take_link(struct callees *c, struct walker *w, const struct told *caller, const struct told *callee, struct edges *edges)
+static bool take_link(struct callees *c, struct walker *w, const struct told *caller, const struct told *callee,
+                      struct edges *edges)
 {
 	enum link link = judge_link(c, w, caller, callee, edges);
 
@@ -309,7 +314,8 @@ static uint32_t count_alike(const struct window *v)
 	uint32_t i = 0;
 
 	/* A generator is never outermost; one that is just being made looks so. */
-	if (v->first == 0 && v->count > 0 && (v->a[0].previous != 0 || v->a[0].generator != 0 || v->a[0].frame.offset < 0))
+	if (v->first == 0 && v->count > 0 &&
+	    (v->a[0].previous != 0 || v->a[0].generator != 0 || v->a[0].frame.offset < 0))
 		return 0;
 	while (i < v->count && is_alike(&v->a[i], &v->b[i]) && (i == 0 || v->a[i].previous == v->a[i - 1].frame.frame))
 		i++;
@@ -395,7 +401,8 @@ static bool make_room(struct callees *c, uint32_t frames)
 }
 
 /* Plans both copies of a window, and up to EXTRAS other frames between them. False: out of memory. */
-static bool plan_window(const struct callees *c, const struct walker *w, const struct thread *t, const struct pystack *stack, struct window *v)
+static bool plan_window(const struct callees *c, const struct walker *w, const struct thread *t,
+                        const struct pystack *stack, struct window *v)
 {
 	uint32_t extras = v->count <= WINDOW ? EXTRAS : 0, last = 0;
 

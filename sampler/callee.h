@@ -19,7 +19,7 @@ void callees_free(struct callees *callees);
  * them; all, where the thread stands still), and learns what they show: what each frame that is alike in both copies calls; the calls among those from the outermost
  * on that are alike and call one another; and what the innermost of these calls. The plan in w is used, and w->grew set where the next read will have
  * more. 1: something has become known; 0; or a -errno. */
-int callee_learn(struct callees *callees, struct walker *w, struct thread *t, const struct pystack *stack, uint32_t wanted,
-                 struct edges *edges);
+int callee_learn(struct callees *callees, struct walker *w, struct thread *t, const struct pystack *stack,
+                 uint32_t wanted, struct edges *edges);
 
 #endif

@@ -9,11 +9,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define BYTECODE_MAX (256u << 10)
-#define DEPTH_MAX 4096
-#define SLACK 32            /* 3.6 makes the stack smaller than it reckons at places that are not reached so */
-#define EXCEPTION_SLOTS 6   /* pushed for a handler: the exception, and the one that was handled before */
-#define VISITS_PER_UNIT 8u  /* of hostile bytecode; real one is visited once, behind a `finally` a few times */
+#define BYTECODE_MAX    (256u << 10)
+#define DEPTH_MAX       4096
+#define SLACK           32 /* 3.6 makes the stack smaller than it reckons at places that are not reached so */
+#define EXCEPTION_SLOTS 6  /* pushed for a handler: the exception, and the one that was handled before */
+#define VISITS_PER_UNIT 8u /* of hostile bytecode; real one is visited once, behind a `finally` a few times */
 
 struct state {
 	int16_t depth; /* -1: not reached yet */
@@ -25,9 +25,9 @@ struct flow {
 	const uint8_t *bytecode;
 	uint32_t units;
 	int depth_max;
-	struct state *at;  /* by unit */
-	uint32_t *todo;    /* units whose state changed; each at most once */
-	bool *listed;      /* which are in it */
+	struct state *at; /* by unit */
+	uint32_t *todo;   /* units whose state changed; each at most once */
+	bool *listed;     /* which are in it */
 	uint32_t todo_count;
 	bool sane;
 };
@@ -141,7 +141,8 @@ static void follow(struct flow *f, uint32_t unit)
 		reach(f, i.next + target, jumped, s.sure);
 		break;
 	case OPCODE_SETUP_FINALLY:
-		reach(f, i.next + target, jumped, jumped - EXCEPTION_SLOTS < s.sure ? jumped - EXCEPTION_SLOTS : s.sure);
+		reach(f, i.next + target, jumped,
+		      jumped - EXCEPTION_SLOTS < s.sure ? jumped - EXCEPTION_SLOTS : s.sure);
 		break;
 	case OPCODE_CALL_FINALLY:
 		unsure_finally(f, i.next + target);
@@ -278,7 +279,7 @@ struct callsite *callsites_at(struct callsite *sites, uint32_t count, int64_t of
 
 #define COUNT_MAX (1u << 24) /* then all are halved */
 #define COUNT_MIN 16         /* fewer tell nothing */
-#define RARE 64              /* one in so many may be misread: for an instant the result lies where the callable was */
+#define RARE      64         /* one in so many may be misread: for an instant the result lies where the callable was */
 
 void callsite_count(struct callsite *site, uint64_t callee)
 {
@@ -301,7 +302,8 @@ void callsite_count(struct callsite *site, uint64_t callee)
 
 bool callsite_is_of(const struct callsite *site, uint64_t callee)
 {
-	return site->callee == callee && site->callee_count >= COUNT_MIN && site->other_count <= site->callee_count / RARE;
+	return site->callee == callee && site->callee_count >= COUNT_MIN &&
+	       site->other_count <= site->callee_count / RARE;
 }
 
 bool callsite_is_python(const struct callsite *site)

@@ -15,7 +15,7 @@ enum callsite_kind {
 	CALLSITE_CALL,   /* the slot holds the callable, those behind it the arguments */
 	CALLSITE_METHOD, /* the slot holds a function, followed by its `self`; or nothing, followed by the callable */
 	CALLSITE_RESUME, /* the slot holds what is resumed: an iterator, a generator, a coroutine */
-	CALLSITE_OTHER,  /* an operator, an attribute: it may call, and no slot says what; or the depth is not certain */
+	CALLSITE_OTHER, /* an operator, an attribute: it may call, and no slot says what; or the depth is not certain */
 };
 
 struct callsite {

@@ -11,7 +11,7 @@
 
 enum { CANDIDATE_MAPS = 16, CANDIDATES_MAX = 4096 };
 
-struct candidate { /* one loading of one file */
+struct candidate {                            /* one loading of one file */
 	struct proc_map maps[CANDIDATE_MAPS]; /* in rising order; all paths point to `path` */
 	size_t maps_count;
 	char *path;      /* owned */

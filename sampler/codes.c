@@ -13,18 +13,18 @@
 #include "sampler/pyobj.h"
 #include "sampler/record.h"
 
-#define CODES_MAX 65536
-#define LINETABLE_MAX (1u << 20)
-#define BYTECODE_MAX (1u << 28)
+#define CODES_MAX       65536
+#define LINETABLE_MAX   (1u << 20)
+#define BYTECODE_MAX    (1u << 28)
 #define FRAME_SLOTS_MAX (1 << 20)
-#define SCANNED_MAX (1u << 20) /* bytes of bytecode */
-#define CACHES_MAX 9           /* units behind an instruction that calls */
+#define SCANNED_MAX     (1u << 20) /* bytes of bytecode */
+#define CACHES_MAX      9          /* units behind an instruction that calls */
 /* Decoding in one tick takes at most this long; the rest waits for the next tick. */
 #define DECODE_NS (200 * NS_PER_US)
 /* An address is not trusted for longer than this without comparing; nor at all while the code object is this young, or
  * another one proved stale so lately. */
 #define RECHECK_NS (100 * NS_PER_MS)
-#define YOUNG_NS (1 * NS_PER_S)
+#define YOUNG_NS   (1 * NS_PER_S)
 #define DYNAMIC_NS (10 * NS_PER_S)
 #define NO_CODE_NS (50 * NS_PER_MS) /* so long an address is not tried again */
 
@@ -38,12 +38,12 @@ struct codes {
 	struct symtab *symbols;
 	struct code **table; /* open addressing by address; power of two */
 	uint32_t room, count;
-	raddr_t code_type; /* the type object of code objects, learnt from the first one that says so; 0: not yet */
+	raddr_t code_type;     /* the type object of code objects, learnt from the first one that says so; 0: not yet */
 	struct code **retired; /* owned; out of the table, but what is held of late samples may still name them */
 	uint32_t retired_count, retired_room;
 	uint64_t stale;
-	uint64_t stale_ns; /* when the last entry proved stale; 0: none yet */
-	uint64_t decode_ns; /* used up in this tick */
+	uint64_t stale_ns;          /* when the last entry proved stale; 0: none yet */
+	uint64_t decode_ns;         /* used up in this tick */
 	struct no_code no_code[16]; /* by address */
 	struct line_range *scratch;
 	size_t scratch_room;
@@ -333,7 +333,8 @@ static void read_lines(struct codes *c, const struct remote *r, raddr_t table, s
 			goto out;
 		c->scratch = scratch;
 		c->scratch_room = (size_t)count;
-		count = linetable_decode(c->abi->lines, bytes, (size_t)size, code->first_line, c->scratch, c->scratch_room);
+		count = linetable_decode(c->abi->lines, bytes, (size_t)size, code->first_line, c->scratch,
+		                         c->scratch_room);
 	}
 	if (count <= 0)
 		goto out;

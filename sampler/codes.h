@@ -16,7 +16,7 @@
 
 struct code {
 	raddr_t addr;
-	raddr_t bytecode;         /* address of the first instruction */
+	raddr_t bytecode; /* address of the first instruction */
 	uint32_t bytecode_bytes;
 	uint32_t frame_bytes;     /* from a frame of it to the end of its value stack; 0 to 3.10 */
 	uint32_t traceable_bytes; /* a frame before this offset has not begun: 3.11+ */
@@ -25,22 +25,25 @@ struct code {
 	uint32_t first_line;
 	uint32_t line_count;
 	struct line_range *lines; /* owned */
-	uint8_t *leaving;         /* owned; a bit for each unit that returns or yields; NULL where the version needs none */
-	uint8_t *calling;         /* owned; a bit for each unit at which a frame that called a Python function can stand; NULL: not known */
-	uint8_t *seldom;          /* owned; of the bits of `calling`, those of instructions that mostly call nothing */
-	uint8_t *resuming;        /* owned; a bit for each unit at which a frame that resumed a generator can stand; NULL: not known */
-	uint8_t *indirect;        /* owned; a bit for each unit at which C, or a generator's resumption, was seen to lead on to a frame */
-	struct callsite *sites;   /* owned; by offset; to 3.10 */
+	uint8_t *leaving; /* owned; a bit for each unit that returns or yields; NULL where the version needs none */
+	uint8_t *
+		calling; /* owned; a bit for each unit at which a frame that called a Python function can stand; NULL: not known */
+	uint8_t *seldom; /* owned; of the bits of `calling`, those of instructions that mostly call nothing */
+	uint8_t *
+		resuming; /* owned; a bit for each unit at which a frame that resumed a generator can stand; NULL: not known */
+	uint8_t *
+		indirect; /* owned; a bit for each unit at which C, or a generator's resumption, was seen to lead on to a frame */
+	struct callsite *sites; /* owned; by offset; to 3.10 */
 	uint32_t site_count;
-	uint32_t stack_slots;     /* of the value stack that they use */
-	uint64_t caller;          /* where frames of it were called from: a hash of code and instruction; 0: not seen yet */
-	uint32_t caller_seen;     /* so often, and never from anywhere else */
+	uint32_t stack_slots; /* of the value stack that they use */
+	uint64_t caller;      /* where frames of it were called from: a hash of code and instruction; 0: not seen yet */
+	uint32_t caller_seen; /* so often, and never from anywhere else */
 	bool callers_differ;
-	uint64_t identity;        /* hash of the words that tell this code object from the next at its address */
-	uint64_t content;         /* hash of what it says: name, file, lines, length: equal for one that is compiled again */
+	uint64_t identity; /* hash of the words that tell this code object from the next at its address */
+	uint64_t content;  /* hash of what it says: name, file, lines, length: equal for one that is compiled again */
 	uint64_t loaded_ns;
-	uint64_t checked_ns;      /* when identity was last compared */
-	uint64_t generation;      /* of the interpreter's code objects, when identity was last compared */
+	uint64_t checked_ns; /* when identity was last compared */
+	uint64_t generation; /* of the interpreter's code objects, when identity was last compared */
 	uint64_t used_ns;
 };
 

@@ -37,13 +37,20 @@ struct search {
 static int telling(int err)
 {
 	switch (err) {
-	case 0:        return 6;
-	case -ESRCH:   return 5;
-	case -EPERM:   return 4;
-	case -ENOTSUP: return 3;
-	case -EPROTO:  return 2;
-	case -EAGAIN:  return 1;
-	default:       return 0;
+	case 0:
+		return 6;
+	case -ESRCH:
+		return 5;
+	case -EPERM:
+		return 4;
+	case -ENOTSUP:
+		return 3;
+	case -EPROTO:
+		return 2;
+	case -EAGAIN:
+		return 1;
+	default:
+		return 0;
 	}
 }
 
@@ -85,8 +92,8 @@ static int choose_abi(struct pyproc *proc, const struct image *image, const stru
 	snprintf(proc->version_text, sizeof(proc->version_text), "%s", version.text);
 	table = pyabi_table(version.hex >> 16, version.hex >> 8 & 0xff);
 	if (!table)
-		return fault_set(fault, -ENOTSUP, "", "Python %s is not supported (%s are)",
-		                 version.text, pyabi_supported());
+		return fault_set(fault, -ENOTSUP, "", "Python %s is not supported (%s are)", version.text,
+		                 pyabi_supported());
 	proc->abi = *table;
 	return pyabi_validate(table, fault);
 }
@@ -115,7 +122,8 @@ static int place(struct pyproc *proc, const struct image *image, struct fault *f
 			return fault_set(fault, -EPROTO, "", "Python %s has no _PyRuntime", proc->version_text);
 	}
 	if (!proc->interp_head)
-		return fault_set(fault, -EPROTO, "use a build that is not stripped", "Python %s has no interp_head", proc->version_text);
+		return fault_set(fault, -EPROTO, "use a build that is not stripped", "Python %s has no interp_head",
+		                 proc->version_text);
 	return 0;
 }
 

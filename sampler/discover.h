@@ -10,11 +10,11 @@
 #include "sampler/remote.h"
 
 struct pyproc {
-	pid_t pid;            /* in our pid namespace */
-	pid_t ns_pid;         /* in its own, innermost one */
+	pid_t pid;    /* in our pid namespace */
+	pid_t ns_pid; /* in its own, innermost one */
 	pid_t parent_pid;
-	uint64_t start_time;  /* clock ticks since boot: with pid, the process' identity */
-	uint32_t version;     /* 0x030b02 is 3.11.2 */
+	uint64_t start_time;   /* clock ticks since boot: with pid, the process' identity */
+	uint32_t version;      /* 0x030b02 is 3.11.2 */
 	char version_text[32]; /* "3.11.2", "3.15.0rc1" */
 	struct pyabi abi;      /* validated */
 	raddr_t runtime;       /* _PyRuntime; 0 in 3.6 */

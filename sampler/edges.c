@@ -10,22 +10,22 @@
 #include "base/hash.h"
 
 #define ROOM_FIRST 1024u
-#define ROOM_MAX (1u << 18) /* 2 MiB of keys a target */
+#define ROOM_MAX   (1u << 18) /* 2 MiB of keys a target */
 
 #define PENDING_ROOM 4096u
 #define PENDING_WAYS 16u /* so many keys of one stack may fall together and still all become known */
-#define PENDING_NS (20 * NS_PER_S)
+#define PENDING_NS   (20 * NS_PER_S)
 /* By share: so many sightings in single copies, each standing for so many of the site's or the callee's. A copy takes up to a
  * quarter of a microsecond, so of the sightings of a function that runs for one every tenth or so is torn. */
 #define SHARE_SIGHTINGS 16
-#define SHARE 2
-#define LEFT_SIGHTINGS 64 /* by then a site where something else is called is known for that */
-#define ALIKE_SHARE 100 /* of what is seen alike in two copies */
-#define PLENTY 64       /* a site and a callee that were seen so often, and a share below FALSE_SHARE: not a call */
-#define FALSE_SHARE 10
-#define RARE_SHARE 2
-#define COUNTS 16384u /* counters; parts that fall together count as one, which only makes a call wait longer */
-#define HALVE_NS (10 * NS_PER_S)
+#define SHARE           2
+#define LEFT_SIGHTINGS  64  /* by then a site where something else is called is known for that */
+#define ALIKE_SHARE     100 /* of what is seen alike in two copies */
+#define PLENTY          64  /* a site and a callee that were seen so often, and a share below FALSE_SHARE: not a call */
+#define FALSE_SHARE     10
+#define RARE_SHARE      2
+#define COUNTS          16384u /* counters; parts that fall together count as one, which only makes a call wait longer */
+#define HALVE_NS        (10 * NS_PER_S)
 
 struct pending { /* not known yet */
 	uint64_t key;
@@ -46,7 +46,8 @@ struct edges {
 	uint32_t room, count;
 	uint32_t counts[COUNTS]; /* of sites and callees, in the last seconds: halved now and then */
 	uint64_t halved_ns;
-	struct pending pending[PENDING_ROOM]; /* sets of PENDING_WAYS by key; a newer one takes the place of the oldest */
+	struct pending
+		pending[PENDING_ROOM]; /* sets of PENDING_WAYS by key; a newer one takes the place of the oldest */
 	struct tally tallies[TALLIES];
 };
 
@@ -225,7 +226,8 @@ bool edges_sight_left(struct edges *e, const struct call *call, uint64_t now_ns)
 	pending = get_pending(e, call->key, now_ns);
 	if (pending->singles < UINT16_MAX)
 		pending->singles++;
-	if (pending->singles < LEFT_SIGHTINGS || pending->singles * (uint64_t)SHARE < seen_of(e, call) || calls_another(e, call))
+	if (pending->singles < LEFT_SIGHTINGS || pending->singles * (uint64_t)SHARE < seen_of(e, call) ||
+	    calls_another(e, call))
 		return false;
 	*pending = (struct pending){0};
 	edges_learn(e, call);
@@ -256,10 +258,11 @@ bool edges_is_false(const struct edges *e, const struct call *call)
 bool edges_is_rare(const struct edges *e, const struct call *call)
 {
 	const struct pending *pending = find_pending(e, call->key);
-	bool never_calls = call->seldom || (e->counts[call->site % COUNTS] >= SHARE_SIGHTINGS && !edges_has(e, call->site));
+	bool never_calls =
+		call->seldom || (e->counts[call->site % COUNTS] >= SHARE_SIGHTINGS && !edges_has(e, call->site));
 
-	return edges_has(e, call->key) ||
-	       (pending && pending->singles * (uint64_t)RARE_SHARE >= seen_of(e, call) && !never_calls && !calls_another(e, call));
+	return edges_has(e, call->key) || (pending && pending->singles * (uint64_t)RARE_SHARE >= seen_of(e, call) &&
+	                                   !never_calls && !calls_another(e, call));
 }
 
 void edges_count(struct edges *e, uint64_t part, uint32_t weight, uint64_t now_ns)

@@ -16,11 +16,11 @@
 #include <stdint.h>
 
 #define EDGE_SIGHTINGS 3
-#define EDGE_SITES 5
+#define EDGE_SITES     5
 
 struct call {
-	uint64_t key;    /* of the callee and the sites that led to it; the three are hashes, not 0 */
-	uint64_t site;   /* where the caller stands */
+	uint64_t key;  /* of the callee and the sites that led to it; the three are hashes, not 0 */
+	uint64_t site; /* where the caller stands */
 	uint64_t callee;
 	bool seldom; /* where it stands, mostly nothing is called */
 };

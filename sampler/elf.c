@@ -18,7 +18,7 @@ enum {
 	SYMBOLS_MAX = 4 << 20,
 	NEEDED_MAX = 1024,
 };
-#define FILE_BYTES_MAX (UINT64_C(2) << 30)
+#define FILE_BYTES_MAX  (UINT64_C(2) << 30)
 #define TABLE_BYTES_MAX (UINT64_C(256) << 20) /* a symbol or string table: read into memory whole */
 
 #if defined(__x86_64__)
@@ -44,7 +44,8 @@ static int read_headers(struct elf_image *image)
 
 	if (elf_kind(image->elf) != ELF_K_ELF || gelf_getclass(image->elf) != ELFCLASS64)
 		return -ENOEXEC;
-	if (!gelf_getehdr(image->elf, &header) || header.e_machine != OUR_MACHINE || header.e_ident[EI_DATA] != ELFDATA2LSB)
+	if (!gelf_getehdr(image->elf, &header) || header.e_machine != OUR_MACHINE ||
+	    header.e_ident[EI_DATA] != ELFDATA2LSB)
 		return -ENOEXEC;
 	if (elf_getphdrnum(image->elf, &count))
 		return -ENOEXEC;
@@ -105,7 +106,8 @@ static Elf_Data *section_data(const struct elf_image *image, Elf_Scn *section, G
 	if (!section || !gelf_getshdr(section, ret_header))
 		return NULL;
 	if (ret_header->sh_type == SHT_NOBITS || ret_header->sh_size > TABLE_BYTES_MAX ||
-	    ret_header->sh_offset > image->file_bytes || ret_header->sh_size > image->file_bytes - ret_header->sh_offset)
+	    ret_header->sh_offset > image->file_bytes ||
+	    ret_header->sh_size > image->file_bytes - ret_header->sh_offset)
 		return NULL;
 	return elf_getdata(section, NULL);
 }
@@ -151,7 +153,10 @@ static int find_in_table(const struct elf_image *image, Elf_Scn *section, const 
 
 int elf_image_symbol(const struct elf_image *image, const char *name, struct elf_range *ret_range)
 {
-	static const struct { GElf_Word type; const char *where; } tables[] = {{SHT_DYNSYM, ".dynsym"}, {SHT_SYMTAB, ".symtab"}};
+	static const struct {
+		GElf_Word type;
+		const char *where;
+	} tables[] = {{SHT_DYNSYM, ".dynsym"}, {SHT_SYMTAB, ".symtab"}};
 
 	for (size_t t = 0; t < sizeof(tables) / sizeof(tables[0]); t++) {
 		Elf_Scn *section = NULL;
@@ -217,8 +222,10 @@ bool elf_image_needs(const struct elf_image *image, const char *prefix)
 			continue;
 		entries = section_data(image, section, &header);
 		strings = section_data(image, elf_getscn(image->elf, header.sh_link), &strings_header);
-		for (int k = 0; entries && k < NEEDED_MAX && gelf_getdyn(entries, k, &entry) && entry.d_tag != DT_NULL; k++)
-			if (entry.d_tag == DT_NEEDED && string_is(strings, entry.d_un.d_val, prefix, strlen(prefix), false))
+		for (int k = 0; entries && k < NEEDED_MAX && gelf_getdyn(entries, k, &entry) && entry.d_tag != DT_NULL;
+		     k++)
+			if (entry.d_tag == DT_NEEDED &&
+			    string_is(strings, entry.d_un.d_val, prefix, strlen(prefix), false))
 				return true;
 	}
 	return false;

@@ -14,7 +14,7 @@
 struct pyframe { /* what one sample keeps of a frame */
 	raddr_t frame;
 	raddr_t code;
-	int64_t offset; /* of the instruction, in bytes from the first one; below 0: nothing ran yet */
+	int64_t offset;    /* of the instruction, in bytes from the first one; below 0: nothing ran yet */
 	uint64_t callable; /* what its value stack has for the call it stands at; 0: not looked at */
 };
 
@@ -76,7 +76,8 @@ static inline bool frame_is_generator(const struct pyabi *abi, const uint8_t *by
 
 /* The instruction a frame stands at, in bytes from its code's first one. False: it lies outside its own code, so the
  * frame is being made or unmade. */
-static inline bool frame_offset(const struct pyabi *abi, const uint8_t *bytes, const struct code *code, int64_t *ret_offset)
+static inline bool frame_offset(const struct pyabi *abi, const uint8_t *bytes, const struct code *code,
+                                int64_t *ret_offset)
 {
 	int64_t offset;
 
@@ -113,7 +114,8 @@ static inline bool frame_is_left(const struct pyabi *abi, const uint8_t *bytes, 
 	if (top < 0)
 		return false;
 	return top < (int32_t)code->locals || code_leaves(code, offset) ||
-	       (code->traceable_bytes < code->bytecode_bytes && !code_calls(code, offset) && !code_resumes(code, offset));
+	       (code->traceable_bytes < code->bytecode_bytes && !code_calls(code, offset) &&
+	        !code_resumes(code, offset));
 }
 
 /* Heap frames (to 3.10): whether the frame is being executed, or is an outer frame of one that is. */

@@ -14,11 +14,11 @@ static uint64_t site_of(const struct walker *w, const struct pyframe *frame, uin
 
 /* What is asked of one frame of a stack: whether the call that made it is known. */
 struct heap_call {
-	uint64_t key;    /* of the callee and the innermost call sites that led to it */
-	uint64_t caller; /* of the innermost of these alone; 1: the frame is the outermost */
-	uint64_t place;  /* where the frame itself stands, and the call sites that led to it */
+	uint64_t key;          /* of the callee and the innermost call sites that led to it */
+	uint64_t caller;       /* of the innermost of these alone; 1: the frame is the outermost */
+	uint64_t place;        /* where the frame itself stands, and the call sites that led to it */
 	uint64_t caller_place; /* the same of the frame before it; 0: none */
-	uint64_t line;   /* as `place`, but by the line */
+	uint64_t line;         /* as `place`, but by the line */
 	uint32_t frame;
 };
 
@@ -39,7 +39,8 @@ static bool each_call(const struct walker *w, const struct pystack *stack, uint3
 
 	for (uint32_t i = first; i < stack->depth; i++) {
 		uint64_t identity, site = site_of(w, &stack->frames[i], &identity);
-		struct heap_call call = {.key = identity, .place = site, .caller = 1, .caller_place = place, .frame = i};
+		struct heap_call call = {
+			.key = identity, .place = site, .caller = 1, .caller_place = place, .frame = i};
 
 		if (i > 0)
 			call.caller |= sites[(i + EDGE_SITES - 1) % EDGE_SITES];
@@ -75,7 +76,8 @@ static bool has_one_way(const struct walker *w, const struct pystack *stack, uin
 	return true;
 }
 
-uint64_t heap_local_call(const struct code *before, const struct code *caller, int64_t offset, const struct code *callee)
+uint64_t heap_local_call(const struct code *before, const struct code *caller, int64_t offset,
+                         const struct code *callee)
 {
 	uint64_t key = hash_combine(before ? before->identity : 0, caller->identity);
 
@@ -158,7 +160,8 @@ static bool is_told_call(const struct question *q, uint32_t i, uint64_t caller_p
 	site = callsites_at(caller->sites, caller->site_count, frames[i - 1].offset);
 	if (!site || !edges_has(q->edges, heap_local_call(before, caller, frames[i - 1].offset, callee)))
 		return false;
-	return callsite_is_of(site, callee->identity) && (edges_has(q->edges, caller_place) || has_one_way(q->w, q->stack, i));
+	return callsite_is_of(site, callee->identity) &&
+	       (edges_has(q->edges, caller_place) || has_one_way(q->w, q->stack, i));
 }
 
 static bool calls_itself_again(const struct pystack *stack, uint32_t i)
@@ -230,7 +233,8 @@ static bool sight(void *context, const struct heap_call *call)
 	return true;
 }
 
-bool heap_knows_calls(const struct walker *w, const struct pystack *stack, uint32_t from, struct edges *edges, uint32_t *ret_unknown)
+bool heap_knows_calls(const struct walker *w, const struct pystack *stack, uint32_t from, struct edges *edges,
+                      uint32_t *ret_unknown)
 {
 	struct question q = {.w = w, .stack = stack, .edges = edges};
 

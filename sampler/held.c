@@ -10,7 +10,7 @@
 #include "sampler/prove.h"
 
 #define JUDGE_NS (10 * NS_PER_MS) /* held samples are judged no more often than this */
-#define HELD_NS (10 * NS_PER_S)
+#define HELD_NS  (10 * NS_PER_S)
 
 static uint64_t held_key(const struct thread *t, uint16_t status)
 {
@@ -41,7 +41,8 @@ static int hold_new(struct target *target, const struct thread *t, uint64_t key)
 	return 0;
 }
 
-int held_add(struct target *target, const struct thread *t, uint16_t status, bool one_copy, uint64_t now_ns, uint64_t weight_ns)
+int held_add(struct target *target, const struct thread *t, uint16_t status, bool one_copy, uint64_t now_ns,
+             uint64_t weight_ns)
 {
 	uint64_t key = held_key(t, status);
 	uint32_t i = 0;

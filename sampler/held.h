@@ -9,7 +9,8 @@
 #include "sampler/target.h"
 
 /* Holds the sample in t->seen. -EINPROGRESS: done; -EAGAIN: too many are; -ENOMEM. */
-int held_add(struct target *target, const struct thread *t, uint16_t status, bool one_copy, uint64_t now_ns, uint64_t weight_ns);
+int held_add(struct target *target, const struct thread *t, uint16_t status, bool one_copy, uint64_t now_ns,
+             uint64_t weight_ns);
 /* Lets go of held samples that are proved by now, or never will be. */
 void held_release(struct target *target, struct walker *w);
 /* At the end of a thread, or (NULL) of all: takes what is held of it where nothing speaks against it. */

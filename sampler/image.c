@@ -151,7 +151,8 @@ static void find_variables(struct image *image, const struct remote *r, const st
 static void add_range(struct image *image, raddr_t addr, uint64_t bytes, bool writable)
 {
 	if (image->ranges_count < IMAGE_RANGES && bytes)
-		image->ranges[image->ranges_count++] = (struct image_range){.addr = addr, .bytes = bytes, .writable = writable};
+		image->ranges[image->ranges_count++] =
+			(struct image_range){.addr = addr, .bytes = bytes, .writable = writable};
 }
 
 /* The memory of the segments, .bss included. */
@@ -165,8 +166,8 @@ static void take_segments(struct image *image, const struct elf_image *elf, uint
 }
 
 /* Opens the file, by any of its mappings, and finds the bias, by the first that is the start of a segment. */
-static int open_candidate(const struct remote *r, const struct candidate *candidate, int *ret_fd, struct elf_image **ret_elf,
-                          uint64_t *ret_bias)
+static int open_candidate(const struct remote *r, const struct candidate *candidate, int *ret_fd,
+                          struct elf_image **ret_elf, uint64_t *ret_bias)
 {
 	struct elf_image *elf;
 	int err = -ENOENT, fd = -ENOENT;

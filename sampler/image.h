@@ -17,14 +17,14 @@ struct image_range {
 };
 
 struct image {
-	raddr_t runtime;        /* _PyRuntime; 0: none. All are addresses in the process, 0 where there is none */
-	raddr_t version_word;   /* Py_Version */
-	raddr_t interp_head;    /* as variables of their own, before there was a _PyRuntime: */
+	raddr_t runtime;      /* _PyRuntime; 0: none. All are addresses in the process, 0 where there is none */
+	raddr_t version_word; /* Py_Version */
+	raddr_t interp_head;  /* as variables of their own, before there was a _PyRuntime: */
 	raddr_t tstate_current;
 	raddr_t collecting;
 	raddr_t gil_cond;
-	bool old_python;        /* no _PyRuntime, but symbols that only an older Python has */
-	bool waits_for_python;  /* it asks for libpython, which may not have been loaded yet */
+	bool old_python;                         /* no _PyRuntime, but symbols that only an older Python has */
+	bool waits_for_python;                   /* it asks for libpython, which may not have been loaded yet */
 	struct image_range ranges[IMAGE_RANGES]; /* its memory */
 	size_t ranges_count;
 	char found_by[256];

@@ -181,8 +181,10 @@ int livecheck(const struct pyproc *proc, const struct remote *r, struct fault *f
 		nanosleep(&pause, NULL);
 	}
 	if (err == -EPROTO)
-		return fault_set(fault, err, hint, "Python %s is in it, but %s could not be made out", proc->version_text, look.wrong);
+		return fault_set(fault, err, hint, "Python %s is in it, but %s could not be made out",
+		                 proc->version_text, look.wrong);
 	if (err == -EAGAIN)
-		return fault_set(fault, err, "try again in a moment", "its Python %s is not initialised yet", proc->version_text);
+		return fault_set(fault, err, "try again in a moment", "its Python %s is not initialised yet",
+		                 proc->version_text);
 	return err;
 }

@@ -4,10 +4,10 @@
 #include <errno.h>
 #include <string.h>
 
-#define FIRST_LOOKS 64 /* at a thread */
-#define STANDS 5       /* reads in which the thread state and the frames disagree in the same way, after the first */
-#define LINKS_MAX 256  /* links followed in one go */
-#define FETCHES_MAX 16 /* of them such as were not copied */
+#define FIRST_LOOKS 64  /* at a thread */
+#define STANDS      5   /* reads in which the thread state and the frames disagree in the same way, after the first */
+#define LINKS_MAX   256 /* links followed in one go */
+#define FETCHES_MAX 16  /* of them such as were not copied */
 
 static bool is_seen(const struct thread *t, raddr_t frame)
 {
@@ -42,9 +42,10 @@ static bool want_links(struct walker *w, struct thread *t, raddr_t frame)
 
 		if (!bytes) {
 			/* One of the data stack is met when the walk gets there. */
-			if (thread_in_chunks(t, frame) || thread_want_remembered(t, frame, w->tick) != 0 || fetched++ == FETCHES_MAX ||
-			    remote_read(w->remote, frame, memory, (size_t)w->abi->frame.bytes) != 0 || !is_outside(w, memory) ||
-			    !thread_want(t, frame, w->tick))
+			if (thread_in_chunks(t, frame) || thread_want_remembered(t, frame, w->tick) != 0 ||
+			    fetched++ == FETCHES_MAX ||
+			    remote_read(w->remote, frame, memory, (size_t)w->abi->frame.bytes) != 0 ||
+			    !is_outside(w, memory) || !thread_want(t, frame, w->tick))
 				break;
 			bytes = memory;
 			thread_remember(t, frame, frame_previous(w->abi, bytes));
@@ -78,7 +79,8 @@ static bool has_no_frames(const struct walker *w, const struct thread *t, raddr_
 {
 	const uint8_t *head = plan_bytes(w->plan, t->copy.head);
 
-	return current == 0 || (w->abi->tstate.base_frame != ABSENT && current == frame_u64(head, w->abi->tstate.base_frame));
+	return current == 0 ||
+	       (w->abi->tstate.base_frame != ABSENT && current == frame_u64(head, w->abi->tstate.base_frame));
 }
 
 /* The thread state names no frame. When the data stack holds one that runs, it was misread. */

@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 
-#define OWED_NS (10 * NS_PER_S)
+#define OWED_NS   (10 * NS_PER_S)
 #define SHIMS_MAX 4 /* one on the other */
 
 static uint64_t content_of(struct walker *w, raddr_t addr)
@@ -35,7 +35,8 @@ uint64_t owed_current(struct walker *w, struct thread *t, raddr_t current)
 
 uint64_t owed_leaf(const struct walker *w, const struct thread *t)
 {
-	const struct code *code = t->seen.depth > 0 ? codes_find(w->codes, t->seen.frames[t->seen.depth - 1].code) : NULL;
+	const struct code *code =
+		t->seen.depth > 0 ? codes_find(w->codes, t->seen.frames[t->seen.depth - 1].code) : NULL;
 
 	return code ? code->content : 0;
 }
@@ -45,7 +46,8 @@ static bool is_of(const struct owed *owed, const struct thread *t, uint64_t func
 	return owed->thread == t->id && owed->function == function;
 }
 
-bool owed_add(struct target *target, const struct thread *t, uint64_t function, uint16_t status, uint64_t now_ns, uint64_t weight_ns)
+bool owed_add(struct target *target, const struct thread *t, uint64_t function, uint16_t status, uint64_t now_ns,
+              uint64_t weight_ns)
 {
 	uint32_t i = 0;
 	struct owed *owed;
@@ -82,8 +84,11 @@ void owed_pay(struct target *target, struct thread *t, uint64_t function)
 			continue;
 		target->facts.deferred += owed->count;
 		run_add_other(target, t, &t->seen,
-		              &(struct run){.count = owed->count, .status = owed->status, .t_first_ns = owed->t_first_ns,
-		                            .t_last_ns = owed->t_last_ns, .weight_ns = owed->weight_ns});
+		              &(struct run){.count = owed->count,
+		                            .status = owed->status,
+		                            .t_first_ns = owed->t_first_ns,
+		                            .t_last_ns = owed->t_last_ns,
+		                            .weight_ns = owed->weight_ns});
 		target->owed[i] = target->owed[--target->owed_count];
 	}
 }

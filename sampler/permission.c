@@ -82,13 +82,15 @@ int permission_fault(const struct permission *p, struct fault *fault)
 		return fault_set(fault, -EPERM, "ptrace_scope is 3: no process may be attached until reboot", why);
 	if (p->have_ptrace_cap)
 		return fault_set(fault, -EPERM,
-		                 "CAP_SYS_PTRACE is there, but not in the process' user namespace, or a security module forbids it", why);
+		                 "CAP_SYS_PTRACE is there, but not in the process' user namespace, or a security "
+		                 "module forbids it",
+		                 why);
 	if (p->its_uid_known && !p->same_uids) {
 		if (p->its_uid == p->our_uid)
 			snprintf(hint, sizeof(hint), "it is a set-user-ID program: %s", cap);
 		else
-			snprintf(hint, sizeof(hint), "it belongs to user %u, and you are user %u: %s", (unsigned)p->its_uid,
-			         (unsigned)p->our_uid, cap);
+			snprintf(hint, sizeof(hint), "it belongs to user %u, and you are user %u: %s",
+			         (unsigned)p->its_uid, (unsigned)p->our_uid, cap);
 		return fault_set(fault, -EPERM, hint, why);
 	}
 	if (!p->dumpable)
@@ -96,7 +98,8 @@ int permission_fault(const struct permission *p, struct fault *fault)
 	else if (p->ptrace_scope == 2)
 		snprintf(hint, sizeof(hint), "ptrace_scope is 2: only with CAP_SYS_PTRACE: %s", cap);
 	else if (p->ptrace_scope == 1)
-		snprintf(hint, sizeof(hint), "ptrace_scope is 1: only a process' own ancestors may read it: %s, or use `sampled run`", cap);
+		snprintf(hint, sizeof(hint),
+		         "ptrace_scope is 1: only a process' own ancestors may read it: %s, or use `sampled run`", cap);
 	else
 		snprintf(hint, sizeof(hint), "a security module or seccomp filter forbids it: %s", cap);
 	return fault_set(fault, -EPERM, hint, why);

@@ -15,8 +15,8 @@ struct permission {
 	uid_t our_uid;        /* effective */
 	uid_t its_uid;        /* real */
 	bool its_uid_known;
-	bool same_uids;       /* all of its user ids are ours: what the kernel asks for */
-	bool dumpable;        /* /proc/PID/maps belongs to its user, not to root */
+	bool same_uids; /* all of its user ids are ours: what the kernel asks for */
+	bool dumpable;  /* /proc/PID/maps belongs to its user, not to root */
 };
 
 void permission_gather(struct permission *ret_permission, pid_t pid);

@@ -6,9 +6,9 @@
 
 #include "base/clock.h"
 
-#define PLAN_BYTES_MAX (64u << 20)
-#define SEGMENTS_MAX 1024u /* UIO_MAXIOV: what one call takes */
-#define GAP_MAX 512u       /* bytes between two pieces that are read along */
+#define PLAN_BYTES_MAX    (64u << 20)
+#define SEGMENTS_MAX      1024u /* UIO_MAXIOV: what one call takes */
+#define GAP_MAX           512u  /* bytes between two pieces that are read along */
 #define SEGMENT_BYTES_MAX 65536u
 
 void plan_release(struct plan *p)
@@ -37,7 +37,8 @@ static bool grow_pieces(struct plan *p)
 
 	if (!grow_array((void **)&p->pieces, room, sizeof(*p->pieces)) ||
 	    !grow_array((void **)&p->segments, room, sizeof(*p->segments)) ||
-	    !grow_array((void **)&p->local, room, sizeof(*p->local)) || !grow_array((void **)&p->from, room, sizeof(*p->from)))
+	    !grow_array((void **)&p->local, room, sizeof(*p->local)) ||
+	    !grow_array((void **)&p->from, room, sizeof(*p->from)))
 		return false;
 	p->room = room;
 	return true;
@@ -91,13 +92,15 @@ uint32_t plan_add(struct plan *p, raddr_t from, uint32_t bytes)
 		return PLAN_FULL;
 	if (more == UINT32_MAX) {
 		p->used_bytes = (p->used_bytes + 15) & ~15u;
-		p->segments[p->segment_count++] = (struct segment){.from = from, .at = p->used_bytes, .first = p->count};
+		p->segments[p->segment_count++] =
+			(struct segment){.from = from, .at = p->used_bytes, .first = p->count};
 		more = bytes;
 	}
 	segment = &p->segments[p->segment_count - 1];
 	segment->bytes += more;
 	p->used_bytes += more;
-	p->pieces[p->count] = (struct piece){.from = from, .bytes = bytes, .at = segment->at + (uint32_t)(from - segment->from)};
+	p->pieces[p->count] =
+		(struct piece){.from = from, .bytes = bytes, .at = segment->at + (uint32_t)(from - segment->from)};
 	return p->count++;
 }
 

@@ -32,8 +32,8 @@ struct plan {
 	uint8_t *memory;
 	uint32_t used_bytes, room_bytes;
 	struct iovec *local, *from; /* a segment each */
-	uint64_t usual_ns; /* what a read of it takes, on the average of late */
-	bool slow;         /* the latest one took much longer, as one does that was interrupted */
+	uint64_t usual_ns;          /* what a read of it takes, on the average of late */
+	bool slow;                  /* the latest one took much longer, as one does that was interrupted */
 	/* Cumulative, for the sampling facts. */
 	uint64_t reads, read_segments, read_bytes, read_ns;
 };

@@ -10,9 +10,9 @@
 
 #include "base/buf.h"
 
-struct proc_stat { /* of /proc/PID/stat or /proc/PID/task/TID/stat */
-	char comm[64];       /* may hold ')', blanks, newlines */
-	char state;          /* R S D Z T t X I … */
+struct proc_stat {     /* of /proc/PID/stat or /proc/PID/task/TID/stat */
+	char comm[64]; /* may hold ')', blanks, newlines */
+	char state;    /* R S D Z T t X I … */
 	pid_t parent_pid;
 	uint64_t flags;      /* PF_KTHREAD is 0x00200000 */
 	uint64_t start_time; /* clock ticks since boot */
@@ -44,11 +44,13 @@ struct proc_map {
 	bool readable, writable, executable, deleted;
 	uint64_t inode;
 	uint32_t dev_major, dev_minor;
-	const char *path; /* as in maps, unescaped of \012, without " (deleted)"; "" when anonymous; valid during the call */
+	const char *
+		path; /* as in maps, unescaped of \012, without " (deleted)"; "" when anonymous; valid during the call */
 };
 
 /* Calls fn for each line of maps text; lines that make no sense are passed over. Stops when fn returns not 0. */
-int proc_maps_parse(const char *text, size_t bytes, int (*fn)(void *context, const struct proc_map *map), void *context);
+int proc_maps_parse(const char *text, size_t bytes, int (*fn)(void *context, const struct proc_map *map),
+                    void *context);
 int proc_maps_each(pid_t pid, int (*fn)(void *context, const struct proc_map *map), void *context);
 
 /* Opens the file behind a mapping, read-only, regular files only, O_NONBLOCK|O_NOFOLLOW for the last part where a path is

@@ -11,10 +11,10 @@
 #include "sampler/look.h"
 #include "sampler/still.h"
 
-#define CONFIRMS 6        /* double reads at a call not known yet */
-#define CONFIRMS_FAST 1   /* unthrottled, while there is room for the sample to be held */
-#define GROWTHS 8         /* of those on the heap may have come closer only, by what they told to copy */
-#define STEP_NS NS_PER_US /* random waits are shorter */
+#define CONFIRMS      6         /* double reads at a call not known yet */
+#define CONFIRMS_FAST 1         /* unthrottled, while there is room for the sample to be held */
+#define GROWTHS       8         /* of those on the heap may have come closer only, by what they told to copy */
+#define STEP_NS       NS_PER_US /* random waits are shorter */
 
 static void swap_stacks(struct pystack *a, struct pystack *b)
 {
@@ -26,7 +26,8 @@ static void swap_stacks(struct pystack *a, struct pystack *b)
 
 /* Two copies of a thread: what is alike in them was no chance. Where they are alike as a whole and the thread state agreed, that
  * goes for all calls. Else it goes for those on the data stack up to where they part: each of the two was copied there in one piece. */
-static bool sight_alike(struct target *target, const struct walker *w, const struct thread *t, const struct pystack *other, bool agreed)
+static bool sight_alike(struct target *target, const struct walker *w, const struct thread *t,
+                        const struct pystack *other, bool agreed)
 {
 	bool same_callee;
 	uint32_t alike = stack_alike(&t->seen, other, &same_callee);
@@ -181,7 +182,8 @@ static void confirm_calls(struct target *target, struct walker *w, struct thread
 	uint32_t same = t->same;
 
 	swap_stacks(&t->seen, &target->spare);
-	for (int i = confirms(target, one_copy), grown = 0; i > 0 && grown < GROWTHS; w->grew && target->callees ? grown++ : i--) {
+	for (int i = confirms(target, one_copy), grown = 0; i > 0 && grown < GROWTHS;
+	     w->grew && target->callees ? grown++ : i--) {
 		int err = target->callees ? learn_heap_calls(target, w, t, unknown) : learn_calls(target, w, t);
 
 		if (err && err != -EAGAIN && err != -EFAULT)

@@ -13,11 +13,12 @@
 #include "sampler/pyobj.h"
 
 enum {
-	BATCH = 128,           /* entries at a time: 20 KiB of stack */
-	ENTRIES_MAX = 65536,   /* looked at */
-	SINGLE_READS_MAX = 256, /* in a walk: keys not read in the batch; in a search: keys that their head does not decide */
-	ENTRY_BYTES_MAX = 24,  /* hash, key, value */
-	LOG2_SIZE_MAX = 32,    /* of the slots of a hash table: more than memory holds */
+	BATCH = 128,         /* entries at a time: 20 KiB of stack */
+	ENTRIES_MAX = 65536, /* looked at */
+	SINGLE_READS_MAX =
+		256, /* in a walk: keys not read in the batch; in a search: keys that their head does not decide */
+	ENTRY_BYTES_MAX = 24, /* hash, key, value */
+	LOG2_SIZE_MAX = 32,   /* of the slots of a hash table: more than memory holds */
 	NAME_BYTES_MAX = 255,
 	STR_SUBCLASS_BIT = 28, /* Py_TPFLAGS_UNICODE_SUBCLASS */
 	VALUES_HEAD_BYTES = 8, /* capacity, size, embedded, valid: 3.13+ */
@@ -80,8 +81,8 @@ struct batch {
 };
 
 /* The part of `count` entries from number `from` on that have both key and value. */
-static int read_entries(struct batch *batch, const struct remote *r, const struct entries *e, struct pyvalues values, uint64_t from,
-                        size_t count)
+static int read_entries(struct batch *batch, const struct remote *r, const struct entries *e, struct pyvalues values,
+                        uint64_t from, size_t count)
 {
 	unsigned char raw[BATCH * ENTRY_BYTES_MAX];
 	uint64_t shared[BATCH];
@@ -94,7 +95,8 @@ static int read_entries(struct batch *batch, const struct remote *r, const struc
 	batch->count = 0;
 	for (size_t i = 0; i < count; i++) {
 		size_t off = i * e->stride + e->key_off;
-		struct pykey key = {.key = word_at(raw, off), .value = values.address != 0 ? shared[i] : word_at(raw, off + 8)};
+		struct pykey key = {.key = word_at(raw, off),
+		                    .value = values.address != 0 ? shared[i] : word_at(raw, off + 8)};
 
 		if (key.key != 0 && key.value != 0)
 			batch->keys[batch->count++] = key;
@@ -111,7 +113,8 @@ static int read_heads(struct batch *batch, const struct remote *r, unsigned *sin
 
 	for (size_t i = 0; i < batch->count; i++) {
 		local[i] = (struct iovec){.iov_base = batch->heads[i], .iov_len = PYKEY_HEAD_BYTES};
-		from[i] = (struct iovec){.iov_base = (void *)(uintptr_t)batch->keys[i].key, .iov_len = PYKEY_HEAD_BYTES};
+		from[i] =
+			(struct iovec){.iov_base = (void *)(uintptr_t)batch->keys[i].key, .iov_len = PYKEY_HEAD_BYTES};
 	}
 	while (done < batch->count) {
 		int got = remote_readv(r, local + done, from + done, batch->count - done);
@@ -132,7 +135,8 @@ static int read_heads(struct batch *batch, const struct remote *r, unsigned *sin
 	return 0;
 }
 
-int pykeys_walk(const struct remote *r, const struct pyabi *abi, raddr_t keys, struct pyvalues values, pykey_fn *fn, void *context)
+int pykeys_walk(const struct remote *r, const struct pyabi *abi, raddr_t keys, struct pyvalues values, pykey_fn *fn,
+                void *context)
 {
 	struct batch batch;
 	struct entries e;
@@ -158,7 +162,8 @@ int pykeys_walk(const struct remote *r, const struct pyabi *abi, raddr_t keys, s
 }
 
 /* A dict's own keys and values: 0 in values says that the entries hold the values. */
-static int dict_parts(const struct remote *r, const struct pyabi *abi, raddr_t dict, raddr_t *ret_keys, struct pyvalues *ret_values)
+static int dict_parts(const struct remote *r, const struct pyabi *abi, raddr_t dict, raddr_t *ret_keys,
+                      struct pyvalues *ret_values)
 {
 	uint64_t keys, values;
 	int err = remote_read_u64(r, dict + (raddr_t)abi->dict.keys, &keys);
@@ -229,7 +234,8 @@ static int match_key(void *context, const struct pykey *key)
 		return 0;
 	if (++s->single_reads > SINGLE_READS_MAX)
 		return -EPROTO;
-	if (remote_read_u64(s->r, word_at(key->head, (size_t)s->abi->type.type) + (raddr_t)s->abi->type.flags, &flags) != 0 ||
+	if (remote_read_u64(s->r, word_at(key->head, (size_t)s->abi->type.type) + (raddr_t)s->abi->type.flags,
+	                    &flags) != 0 ||
 	    (flags >> STR_SUBCLASS_BIT & 1) == 0)
 		return 0;
 	if (pyobj_str(s->r, s->abi, key->key, text, s->bytes + 1, &cut) != (int)s->bytes || cut ||

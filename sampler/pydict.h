@@ -14,7 +14,8 @@ enum { PYKEY_HEAD_BYTES = 64 };
 
 struct pykey {
 	raddr_t key, value;
-	const unsigned char *head; /* PYKEY_HEAD_BYTES of the key object and what lies behind it; NULL: it could not be read */
+	const unsigned char
+		*head; /* PYKEY_HEAD_BYTES of the key object and what lies behind it; NULL: it could not be read */
 };
 
 /* Not 0 stops the walk. */
@@ -29,7 +30,8 @@ struct pyvalues {
 /* Calls fn for each entry that has a key and a value, in the order of insertion: at most 65,536 are looked at. Returns
  * what fn did, 0 at the end, or -errno (-EFAULT also when too many keys could not be read). A dict that changes
  * meanwhile yields old, new or missing entries, or an error. */
-int pykeys_walk(const struct remote *r, const struct pyabi *abi, raddr_t keys, struct pyvalues values, pykey_fn *fn, void *context);
+int pykeys_walk(const struct remote *r, const struct pyabi *abi, raddr_t keys, struct pyvalues values, pykey_fn *fn,
+                void *context);
 /* The same for a dict object. */
 int pydict_walk(const struct remote *r, const struct pyabi *abi, raddr_t dict, pykey_fn *fn, void *context);
 

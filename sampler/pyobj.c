@@ -13,10 +13,10 @@ enum {
 	INT_DIGITS_OFF = 24,
 	INT_BYTES = 40, /* with the three digits that 64 bits can need */
 	INT_DIGIT_BITS = 30,
-	MODULE_DICT_OFF = 16, /* md_dict, in all versions */
-	MANAGED_DICT_OFF = 24, /* before the object, 3.11+ */
+	MODULE_DICT_OFF = 16,    /* md_dict, in all versions */
+	MANAGED_DICT_OFF = 24,   /* before the object, 3.11+ */
 	MANAGED_VALUES_OFF = 32, /* before the object, 3.11 */
-	VALUES_VALID_OFF = 3, /* u8 in the head of inline values, 3.13+ */
+	VALUES_VALID_OFF = 3,    /* u8 in the head of inline values, 3.13+ */
 	VALUES_MAX = 65536,
 };
 
@@ -62,7 +62,8 @@ static int parse_int(const struct pyabi *abi, const unsigned char *head, uint64_
 	return 0;
 }
 
-static int object_type(const struct remote *r, const struct pyabi *abi, raddr_t object, raddr_t *ret_type, uint64_t *ret_flags)
+static int object_type(const struct remote *r, const struct pyabi *abi, raddr_t object, raddr_t *ret_type,
+                       uint64_t *ret_flags)
 {
 	int err = remote_read_u64(r, object + (raddr_t)abi->type.type, ret_type);
 
@@ -97,7 +98,8 @@ struct home {
 };
 
 /* A dict at tp_dictoffset. A negative one counts from the end of an object of variable size: no ordinary instance. */
-static int find_home_dictoffset(struct home *home, const struct remote *r, const struct pyabi *abi, raddr_t object, raddr_t type)
+static int find_home_dictoffset(struct home *home, const struct remote *r, const struct pyabi *abi, raddr_t object,
+                                raddr_t type)
 {
 	uint64_t off;
 	int err = remote_read_u64(r, type + (raddr_t)abi->type.dictoffset, &off);
@@ -137,8 +139,8 @@ static int find_home_312(struct home *home, const struct remote *r, raddr_t obje
 	return 0;
 }
 
-static int find_home_inline(struct home *home, const struct remote *r, const struct pyabi *abi, raddr_t object, raddr_t type,
-                            uint64_t flags)
+static int find_home_inline(struct home *home, const struct remote *r, const struct pyabi *abi, raddr_t object,
+                            raddr_t type, uint64_t flags)
 {
 	uint64_t size;
 	unsigned char head[VALUES_VALID_OFF + 1]; /* capacity, size, embedded, valid */
@@ -162,7 +164,8 @@ static int find_home_inline(struct home *home, const struct remote *r, const str
 	return remote_read_u64(r, object - MANAGED_DICT_OFF, &home->dict);
 }
 
-static int find_home(struct home *ret_home, const struct remote *r, const struct pyabi *abi, raddr_t object, raddr_t *ret_type)
+static int find_home(struct home *ret_home, const struct remote *r, const struct pyabi *abi, raddr_t object,
+                     raddr_t *ret_type)
 {
 	struct home home = {.values.count = VALUES_MAX};
 	uint64_t flags;

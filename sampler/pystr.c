@@ -123,7 +123,8 @@ static uint64_t word_at(const unsigned char *bytes, int32_t off)
 /* Understands a str's head, of which `got` bytes were read. The text is compact (behind the head), or elsewhere: that of a str's
  * subclass always, and before 3.12 what old interfaces of C made, which may not even have its final form ("not ready",
  * kind 0: then wchar_t, with a count of its own). */
-static int find_units(struct units *ret_units, const struct pyabi *abi, raddr_t str, const unsigned char *head, size_t got)
+static int find_units(struct units *ret_units, const struct pyabi *abi, raddr_t str, const unsigned char *head,
+                      size_t got)
 {
 	struct units u = {.count = word_at(head, abi->str.length)};
 	uint32_t state;
@@ -217,7 +218,12 @@ int64_t pyobj_bytes(const struct remote *r, const struct pyabi *abi, raddr_t byt
 static uint32_t decode(const unsigned char *from, size_t bytes, size_t *ret_used)
 {
 	static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
-	unsigned n = from[0] < 0x80 ? 1 : from[0] < 0xc0 ? 0 : from[0] < 0xe0 ? 2 : from[0] < 0xf0 ? 3 : from[0] < 0xf8 ? 4 : 0;
+	unsigned n = from[0] < 0x80   ? 1
+	             : from[0] < 0xc0 ? 0
+	             : from[0] < 0xe0 ? 2
+	             : from[0] < 0xf0 ? 3
+	             : from[0] < 0xf8 ? 4
+	                              : 0;
 	uint32_t c = n <= 1 ? from[0] : from[0] & (0x7fu >> n);
 
 	*ret_used = 1;

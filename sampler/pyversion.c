@@ -50,7 +50,8 @@ int pyversion_from_text(struct pyversion *ret_version, const char *text, size_t 
 	    !take_decimal(&at, end, &minor) || at == end || *at++ != '.' || !take_decimal(&at, end, &patch))
 		return -EPROTO;
 	/* "a1", "rc2", and the "+" of a tree after the release */
-	while (at < end && ((*at >= '0' && *at <= '9') || *at == 'a' || *at == 'b' || *at == 'r' || *at == 'c' || *at == '+'))
+	while (at < end &&
+	       ((*at >= '0' && *at <= '9') || *at == 'a' || *at == 'b' || *at == 'r' || *at == 'c' || *at == '+'))
 		at++;
 	if (at - text > VERSION_TEXT_MAX || (size_t)(end - at) < stop_bytes || memcmp(at, stop, stop_bytes) != 0)
 		return -EPROTO;

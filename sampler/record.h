@@ -115,7 +115,8 @@ struct rec_stack {
 };
 
 enum {
-	STACK_TRUNCATED = 1, /* deeper than the bound: root-side frames are missing, a special frame <truncated> stands for them */
+	STACK_TRUNCATED =
+		1, /* deeper than the bound: root-side frames are missing, a special frame <truncated> stands for them */
 };
 
 /* Why a sample was not had. */
@@ -144,26 +145,26 @@ struct rec_facts {
 	struct rec_head head;
 	uint32_t target;
 	uint32_t pad;
-	uint64_t interval_ns;         /* asked; 0: unthrottled */
-	uint64_t t_start_ns;          /* of the first tick */
-	uint64_t t_last_ns;           /* of the last tick */
-	uint64_t ticks;               /* reads of the whole target */
-	uint64_t ticks_late;          /* came more than half an interval late */
-	uint64_t ticks_missed;        /* deadlines that passed without a tick */
-	uint64_t attempts;            /* one thread at one tick */
-	uint64_t samples;             /* that are in the stream */
-	uint64_t runs;                /* stack records they are in */
+	uint64_t interval_ns;           /* asked; 0: unthrottled */
+	uint64_t t_start_ns;            /* of the first tick */
+	uint64_t t_last_ns;             /* of the last tick */
+	uint64_t ticks;                 /* reads of the whole target */
+	uint64_t ticks_late;            /* came more than half an interval late */
+	uint64_t ticks_missed;          /* deadlines that passed without a tick */
+	uint64_t attempts;              /* one thread at one tick */
+	uint64_t samples;               /* that are in the stream */
+	uint64_t runs;                  /* stack records they are in */
 	uint64_t retries[RETRY_CAUSES]; /* extra reads of a thread, by enum retry_cause */
-	uint64_t confirms;            /* extra reads because an edge was new */
-	uint64_t deferred;            /* samples counted at the next whole stack with the function that was running innermost */
-	uint64_t truncated;           /* samples whose stack was cut */
-	uint64_t unsampled_ns;        /* thread time that no sample stands for */
-	uint64_t reads;               /* system calls that read the target */
-	uint64_t read_segments;       /* pieces of memory in them */
+	uint64_t confirms;              /* extra reads because an edge was new */
+	uint64_t deferred;  /* samples counted at the next whole stack with the function that was running innermost */
+	uint64_t truncated; /* samples whose stack was cut */
+	uint64_t unsampled_ns;  /* thread time that no sample stands for */
+	uint64_t reads;         /* system calls that read the target */
+	uint64_t read_segments; /* pieces of memory in them */
 	uint64_t read_bytes;
-	uint64_t read_ns;             /* time in them */
-	uint64_t symbols;             /* defined so far */
-	uint64_t lost[LOSS_CAUSES];   /* samples, by enum loss_cause */
+	uint64_t read_ns;           /* time in them */
+	uint64_t symbols;           /* defined so far */
+	uint64_t lost[LOSS_CAUSES]; /* samples, by enum loss_cause */
 };
 
 enum target_event { TARGET_ATTACHED = 1, TARGET_EXECED, TARGET_EXITED, TARGET_DETACHED };
@@ -175,10 +176,10 @@ struct rec_target {
 	uint64_t t_ns;
 	int32_t pid; /* in our pid namespace */
 	int32_t parent_pid;
-	uint64_t start_time;   /* clock ticks since boot */
-	uint32_t version;      /* hexadecimal as sys.hexversion >> 8: 0x030b02 is 3.11.2 */
-	uint32_t flags;        /* reserved, 0 */
-	uint32_t name_bytes;   /* the command line, arguments joined by a blank */
+	uint64_t start_time; /* clock ticks since boot */
+	uint32_t version;    /* hexadecimal as sys.hexversion >> 8: 0x030b02 is 3.11.2 */
+	uint32_t flags;      /* reserved, 0 */
+	uint32_t name_bytes; /* the command line, arguments joined by a blank */
 	uint32_t pad;
 	char text[];
 };

@@ -142,7 +142,8 @@ int remote_readv(const struct remote *r, const struct iovec *local, const struct
 		return 0;
 	if (r->use_mem_file) {
 		for (; whole < count; whole++) {
-			int err = remote_read(r, (raddr_t)(uintptr_t)from[whole].iov_base, local[whole].iov_base, local[whole].iov_len);
+			int err = remote_read(r, (raddr_t)(uintptr_t)from[whole].iov_base, local[whole].iov_base,
+			                      local[whole].iov_len);
 
 			if (err == -EFAULT)
 				break;

@@ -34,14 +34,14 @@ struct ring {
 
 	/* Written by the producer. */
 	alignas(LINE_BYTES) _Atomic uint64_t tail;
-	uint64_t head_seen;       /* head as the producer last read it: at most the real one */
-	uint64_t reserved_bytes;  /* of the record being written; 0: none */
+	uint64_t head_seen;      /* head as the producer last read it: at most the real one */
+	uint64_t reserved_bytes; /* of the record being written; 0: none */
 	_Atomic uint64_t peak;
 
 	/* Written by the consumer. */
 	alignas(LINE_BYTES) _Atomic uint64_t head;
-	uint64_t tail_seen;       /* tail as the consumer last read it: at most the real one */
-	uint64_t peeked_bytes;    /* of the record that is peeked at; 0: none */
+	uint64_t tail_seen;    /* tail as the consumer last read it: at most the real one */
+	uint64_t peeked_bytes; /* of the record that is peeked at; 0: none */
 
 	/* Written by both, seldom. */
 	alignas(LINE_BYTES) _Atomic uint32_t sleeping; /* futex: 1 while the consumer sleeps or is about to */

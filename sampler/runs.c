@@ -10,7 +10,7 @@
 #include "sampler/still.h"
 #include "sampler/target.h"
 
-#define RUN_NS (100 * NS_PER_MS)
+#define RUN_NS    (100 * NS_PER_MS)
 #define MOMENT_NS (10 * NS_PER_MS)
 
 static bool grow_frames(struct frame **frames, uint32_t *room, uint32_t depth)
@@ -252,7 +252,8 @@ static bool leaf_stands(const struct thread *t)
 {
 	uint32_t depth = t->seen.depth;
 
-	return depth == t->last.depth && depth > 0 && t->seen.frames[depth - 1].code == t->last.frames[depth - 1].code &&
+	return depth == t->last.depth && depth > 0 &&
+	       t->seen.frames[depth - 1].code == t->last.frames[depth - 1].code &&
 	       t->seen.frames[depth - 1].offset == t->last.frames[depth - 1].offset;
 }
 
@@ -263,8 +264,7 @@ static void mend_status(struct thread *t, uint16_t status)
 	const uint16_t gil = STATUS_GIL | STATUS_GIL_WAIT;
 
 	if (t->run.count > 0 && !(t->run.status & gil) && (t->run.status & STATUS_ON_CPU) && (status & gil) &&
-	    (t->still || leaf_stands(t)) &&
-	    t->run.t_last_ns - t->run.t_first_ns < MOMENT_NS)
+	    (t->still || leaf_stands(t)) && t->run.t_last_ns - t->run.t_first_ns < MOMENT_NS)
 		t->run.status |= STATUS_GIL_WAIT;
 }
 
@@ -343,7 +343,10 @@ void run_add_other(struct target *target, struct thread *t, struct pystack *stac
 
 void run_add_held(struct target *target, struct held *held)
 {
-	struct run run = {.count = held->count, .status = held->status, .t_first_ns = held->t_first_ns, .t_last_ns = held->t_last_ns,
+	struct run run = {.count = held->count,
+	                  .status = held->status,
+	                  .t_first_ns = held->t_first_ns,
+	                  .t_last_ns = held->t_last_ns,
 	                  .weight_ns = held->weight_ns};
 
 	for (uint32_t i = 0; i < target->thread_count; i++) {

@@ -14,15 +14,16 @@
 #include "sampler/still.h"
 #include "sampler/target.h"
 
-#define RETRIES 6                  /* reads of one thread after the first */
-#define GROWTHS 64                 /* such reads that came closer, since the guess has grown */
-#define OUTSIDE_LOOKS 3            /* at a thread that was in a function outside the data stack which could not be copied */
-#define DOUBT_NS NS_PER_MS         /* a doubted code object is compared no more often than this */
-#define CHECKED_NS NS_PER_MS       /* so long after a look at all code objects of a stack only those of new frames are looked at */
-#define WATCH_NS (500 * NS_PER_US) /* thread lists and `collecting` are read no more often than this */
-#define RELIST_NS (1 * NS_PER_S)
-#define FACTS_NS (1 * NS_PER_S)
-#define BLIND_TICKS 50             /* looks at the lists that made no sense, before the target is given up */
+#define RETRIES       6  /* reads of one thread after the first */
+#define GROWTHS       64 /* such reads that came closer, since the guess has grown */
+#define OUTSIDE_LOOKS 3  /* at a thread that was in a function outside the data stack which could not be copied */
+#define DOUBT_NS      NS_PER_MS /* a doubted code object is compared no more often than this */
+#define CHECKED_NS                                                                                                     \
+	NS_PER_MS /* so long after a look at all code objects of a stack only those of new frames are looked at */
+#define WATCH_NS      (500 * NS_PER_US) /* thread lists and `collecting` are read no more often than this */
+#define RELIST_NS     (1 * NS_PER_S)
+#define FACTS_NS      (1 * NS_PER_S)
+#define BLIND_TICKS   50        /* looks at the lists that made no sense, before the target is given up */
 #define WEIGHT_MAX_NS NS_PER_MS /* unthrottled: a sample stands for no more than this */
 
 /* A sample stands for no more than this. */
@@ -277,10 +278,12 @@ static int read_all(struct target *target, bool watch, uint64_t now_ns)
 			interp->piece_collecting = plan_add(&target->plan, collecting, 4);
 	}
 	for (uint32_t i = 0; i < target->interp_count; i++)
-		target->interps[i].piece_generation = target_plan_generation(target, target->interps[i].addr, &target->plan, now_ns);
+		target->interps[i].piece_generation =
+			target_plan_generation(target, target->interps[i].addr, &target->plan, now_ns);
 	err = plan_read(&target->plan, &target->remote);
 	for (uint32_t i = 0; !err && i < target->interp_count; i++)
-		target_take_generation(target, target->interps[i].addr, &target->plan, target->interps[i].piece_generation, now_ns);
+		target_take_generation(target, target->interps[i].addr, &target->plan,
+		                       target->interps[i].piece_generation, now_ns);
 	return err;
 }
 
@@ -311,7 +314,8 @@ static int read_target(struct target *target, uint64_t now_ns)
 	if (!err && still_wake_moved(target, now_ns)) {
 		err = read_all(target, watch, now_ns);
 		if (!err)
-			still_wake_moved(target, now_ns); /* notes the GILs as they are before the threads of this read */
+			still_wake_moved(target,
+			                 now_ns); /* notes the GILs as they are before the threads of this read */
 	}
 	if (err || !watch)
 		return err;
@@ -337,7 +341,10 @@ static int read_target(struct target *target, uint64_t now_ns)
 
 int target_tick(struct target *target, uint64_t now_ns)
 {
-	struct walker w = {.abi = &target->proc.abi, .remote = &target->remote, .codes = target->codes, .edges = target->edges,
+	struct walker w = {.abi = &target->proc.abi,
+	                   .remote = &target->remote,
+	                   .codes = target->codes,
+	                   .edges = target->edges,
 	                   .now_ns = now_ns};
 	int err;
 

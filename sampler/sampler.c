@@ -15,8 +15,8 @@
 #include "sampler/target.h"
 
 #define SPIN_BELOW_NS (50 * NS_PER_US) /* above 20 kHz a sleep is too coarse */
-#define NAP_NS (20 * NS_PER_MS)        /* the longest sleep, so that requests are seen */
-#define WAKE_PART 8                    /* the consumer is woken when the ring is this part full */
+#define NAP_NS        (20 * NS_PER_MS) /* the longest sleep, so that requests are seen */
+#define WAKE_PART     8                /* the consumer is woken when the ring is this part full */
 
 struct sampler {
 	struct sampler_options options;
@@ -44,7 +44,8 @@ static void push(_Atomic(struct target *) *list, struct target *target)
 
 	do
 		target->next = head;
-	while (!atomic_compare_exchange_weak_explicit(list, &head, target, memory_order_release, /* pairs with take_all */
+	while (!atomic_compare_exchange_weak_explicit(list, &head, target,
+	                                              memory_order_release, /* pairs with take_all */
 	                                              memory_order_relaxed));
 }
 

@@ -5,11 +5,12 @@
 
 #include "base/clock.h"
 
-#define ASK_NS (200 * NS_PER_US)      /* the kernel is asked about a thread no more often than this */
-#define ASK_PART 8                    /* a still one again after this part of the time for which it has stayed the same */
-#define ASK_MAX_NS (50 * NS_PER_MS)   /* but no later than this */
-#define WOKEN_NS (5 * NS_PER_MS)      /* a waiter looks up every 5 ms (sys.getswitchinterval()) and may not get a CPU at once */
-#define STATUS_ACTIVE_BIT (1u << 4)   /* PyThreadState._status.active (Include/cpython/pystate.h, 3.12+) */
+#define ASK_NS     (200 * NS_PER_US) /* the kernel is asked about a thread no more often than this */
+#define ASK_PART   8                /* a still one again after this part of the time for which it has stayed the same */
+#define ASK_MAX_NS (50 * NS_PER_MS) /* but no later than this */
+#define WOKEN_NS                                                                                                       \
+	(5 * NS_PER_MS) /* a waiter looks up every 5 ms (sys.getswitchinterval()) and may not get a CPU at once */
+#define STATUS_ACTIVE_BIT (1u << 4) /* PyThreadState._status.active (Include/cpython/pystate.h, 3.12+) */
 
 static bool holds_gil(const struct target *target, const struct thread *t, const uint8_t *head)
 {
@@ -27,13 +28,14 @@ static bool has_moved(const struct thread *t)
 	const struct pyframe *seen = t->seen.frames, *last = t->last.frames;
 	uint32_t depth = t->seen.depth;
 
-	return depth != t->last.depth ||
-	       (depth > 0 && (seen[depth - 1].offset != last[depth - 1].offset || seen[depth - 1].code != last[depth - 1].code));
+	return depth != t->last.depth || (depth > 0 && (seen[depth - 1].offset != last[depth - 1].offset ||
+	                                                seen[depth - 1].code != last[depth - 1].code));
 }
 
 /* A thread waits for the GIL in a futex that lies inside the GIL's own structure (its mutex and condition variables,
  * Python/ceval_gil.c); newer versions say so themselves, too. */
-static bool waits_for_gil(const struct target *target, const struct thread *t, const struct interp *interp, const uint8_t *head)
+static bool waits_for_gil(const struct target *target, const struct thread *t, const struct interp *interp,
+                          const uint8_t *head)
 {
 	const struct pyabi *abi = &target->proc.abi;
 

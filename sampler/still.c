@@ -7,7 +7,7 @@
 #include "sampler/status.h"
 
 #define LOOK_NS (100 * NS_PER_US) /* between two looks */
-#define LOOKS 16u                 /* threads looked at each time */
+#define LOOKS   16u               /* threads looked at each time */
 
 /* Where the change of hands is counted: behind `locked`, an int. */
 static uint32_t switches_at(const struct pyabi *abi)
@@ -31,7 +31,8 @@ void still_plan(struct target *target)
 		struct interp *interp = &target->interps[i];
 
 		interp->piece_gil = PLAN_FULL;
-		if (!interp->gil || target->thread_count < 2 || abi->gil == GIL_CURRENT_VAR || bytes < switches_at(abi) + 8)
+		if (!interp->gil || target->thread_count < 2 || abi->gil == GIL_CURRENT_VAR ||
+		    bytes < switches_at(abi) + 8)
 			continue;
 		for (uint32_t k = 0; k < i; k++) /* they may share one */
 			if (target->interps[k].gil == interp->gil)

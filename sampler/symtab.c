@@ -162,8 +162,8 @@ static uint32_t take_slot(struct symtab *s)
 
 static bool same(const struct slot *slot, const struct symbol_text *t, uint64_t hash)
 {
-	return slot->hash == hash && slot->first_line == t->first_line && slot->kind == t->kind && slot->flags == t->flags &&
-	       slot->name_bytes == t->name_bytes && slot->file_bytes == t->file_bytes &&
+	return slot->hash == hash && slot->first_line == t->first_line && slot->kind == t->kind &&
+	       slot->flags == t->flags && slot->name_bytes == t->name_bytes && slot->file_bytes == t->file_bytes &&
 	       memcmp(slot->text, t->name, t->name_bytes) == 0 &&
 	       memcmp(slot->text + t->name_bytes, t->file, t->file_bytes) == 0;
 }
@@ -194,8 +194,15 @@ uint32_t symtab_intern(struct symtab *s, const struct symbol_text *t)
 	slot = &s->slots[place];
 	chain = (uint32_t)hash & (s->chain_count - 1);
 	*slot = (struct slot){
-		.refs = 1, .next = s->chains[chain], .first_line = t->first_line, .hash = hash, .name_bytes = t->name_bytes,
-		.file_bytes = t->file_bytes, .kind = t->kind, .flags = t->flags, .text = text,
+		.refs = 1,
+		.next = s->chains[chain],
+		.first_line = t->first_line,
+		.hash = hash,
+		.name_bytes = t->name_bytes,
+		.file_bytes = t->file_bytes,
+		.kind = t->kind,
+		.flags = t->flags,
+		.text = text,
 	};
 	s->chains[chain] = place;
 	s->by_id[id_place(s, s->next_id)] = place;

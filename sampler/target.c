@@ -59,12 +59,14 @@ bool target_is_execed(const struct target *target)
 
 static uint32_t special_symbol(struct symtab *symbols, const char *name)
 {
-	return symtab_intern(symbols, &(struct symbol_text){.name = name, .file = "", .name_bytes = (uint32_t)strlen(name),
-	                                                     .kind = FRAME_SPECIAL});
+	return symtab_intern(symbols, &(struct symbol_text){.name = name,
+	                                                    .file = "",
+	                                                    .name_bytes = (uint32_t)strlen(name),
+	                                                    .kind = FRAME_SPECIAL});
 }
 
-int target_adopt(struct target *target, const struct sampler_options *options, struct symtab *symbols, struct ring *ring,
-                 uint32_t id)
+int target_adopt(struct target *target, const struct sampler_options *options, struct symtab *symbols,
+                 struct ring *ring, uint32_t id)
 {
 	target->options = options;
 	target->symbols = symbols;
@@ -75,8 +77,8 @@ int target_adopt(struct target *target, const struct sampler_options *options, s
 	target->gc_symbol = special_symbol(symbols, "<GC>");
 	target->truncated_symbol = special_symbol(symbols, "<truncated>");
 	target->unreadable_symbol = special_symbol(symbols, "<unreadable>");
-	if (!target->gc_symbol || !target->truncated_symbol || !target->unreadable_symbol || codes_new(&target->codes, &target->proc.abi, symbols) != 0 ||
-	    edges_new(&target->edges) != 0)
+	if (!target->gc_symbol || !target->truncated_symbol || !target->unreadable_symbol ||
+	    codes_new(&target->codes, &target->proc.abi, symbols) != 0 || edges_new(&target->edges) != 0)
 		return -ENOMEM;
 	if (target->proc.abi.frames == FRAMES_HEAP && callees_new(&target->callees) != 0)
 		return -ENOMEM;

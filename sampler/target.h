@@ -36,7 +36,7 @@ struct interp {
 	int64_t id;
 	struct gil_seen gil_seen;
 	uint32_t piece_gil, piece_threads, piece_collecting, piece_generation;
-	uint64_t generation; /* of its code objects, plus 1; 0: the version has no such count */
+	uint64_t generation;      /* of its code objects, plus 1; 0: the version has no such count */
 	uint64_t t_generation_ns; /* when it was last read */
 	uint64_t t_freed_ns;      /* when it was first seen to be what it is */
 	bool collecting;
@@ -74,13 +74,13 @@ struct target {
 	uint32_t id; /* in records */
 	const struct sampler_options *options;
 	struct symtab *symbols; /* the sampler's */
-	struct ring *ring;       /* the sampler's */
+	struct ring *ring;      /* the sampler's */
 	struct codes *codes;
 	struct edges *edges;
 	struct callees *callees; /* where frames lie on the heap; else NULL */
-	struct plan plan;  /* the whole process' */
-	struct plan again; /* one thread's, read again */
-	struct pystack spare; /* a sample while its calls are being proved */
+	struct plan plan;        /* the whole process' */
+	struct plan again;       /* one thread's, read again */
+	struct pystack spare;    /* a sample while its calls are being proved */
 	struct pystack first_copy;
 	struct interp *interps;
 	uint32_t interp_count;
@@ -88,11 +88,11 @@ struct target {
 	uint32_t thread_count, thread_room;
 	struct thread **awake; /* those that the next tick reads: all but the still ones (still.h) */
 	uint32_t awake_count, awake_room;
-	bool awake_stale;      /* to be made anew */
-	uint32_t still_count;  /* that are sampled without being read */
-	uint64_t t_passed_ns;  /* of the latest tick */
+	bool awake_stale;                 /* to be made anew */
+	uint32_t still_count;             /* that are sampled without being read */
+	uint64_t t_passed_ns;             /* of the latest tick */
 	uint64_t passed_ticks, passed_ns; /* of ticks since the beginning */
-	uint64_t t_looked_ns;  /* when some of the still ones were last looked at */
+	uint64_t t_looked_ns;             /* when some of the still ones were last looked at */
 	uint32_t look_next;
 	uint32_t gc_symbol, truncated_symbol, unreadable_symbol; /* special frames */
 	uint64_t tick;
@@ -100,7 +100,7 @@ struct target {
 	uint64_t t_watched_ns; /* when interpreters' words (thread list, collecting) were last read */
 	uint64_t t_facts_ns;
 	uint32_t name_next; /* index of the thread whose name is looked at next */
-	uint64_t due_ns; /* next deadline */
+	uint64_t due_ns;    /* next deadline */
 	uint32_t piece_gil;
 	raddr_t gil_holder; /* thread state, to 3.11 */
 	struct held held[HELD_MAX];
@@ -112,11 +112,11 @@ struct target {
 	uint64_t random;
 	uint64_t edges_learnt; /* grows with each stack whose calls were learnt */
 	uint64_t t_judged_ns;
-	uint64_t edges_judged; /* its value when held samples were last judged */
+	uint64_t edges_judged;  /* its value when held samples were last judged */
 	struct rec_facts facts; /* head unused until it is written */
-	uint32_t blind_ticks; /* consecutive ones in which the lists made no sense */
-	bool execed;         /* its memory is another program's now */
-	bool attached; /* its REC_TARGET is in the stream */
+	uint32_t blind_ticks;   /* consecutive ones in which the lists made no sense */
+	bool execed;            /* its memory is another program's now */
+	bool attached;          /* its REC_TARGET is in the stream */
 };
 
 /* targetlist.c: the interpreters and threads that there are. */
@@ -131,7 +131,8 @@ struct interp *target_interp(const struct target *target, raddr_t addr);
  * not due. */
 uint32_t target_plan_generation(const struct target *target, raddr_t interp, struct plan *plan, uint64_t now_ns);
 /* Notes what the plan read. */
-void target_take_generation(const struct target *target, raddr_t interp, const struct plan *plan, uint32_t piece, uint64_t now_ns);
+void target_take_generation(const struct target *target, raddr_t interp, const struct plan *plan, uint32_t piece,
+                            uint64_t now_ns);
 /* Finds or renews names that are due, a few at a time, and announces threads. */
 void target_name_threads(struct target *target, uint64_t now_ns);
 
@@ -162,8 +163,8 @@ bool thread_announce(struct target *target, struct thread *t);
 void thread_end(struct target *target, const struct thread *t);
 
 /* target.c: gives an opened target what it needs to be sampled; options, symbols and ring stay the caller's. 0 or -ENOMEM. */
-int target_adopt(struct target *target, const struct sampler_options *options, struct symtab *symbols, struct ring *ring,
-                 uint32_t id);
+int target_adopt(struct target *target, const struct sampler_options *options, struct symtab *symbols,
+                 struct ring *ring, uint32_t id);
 /* Writes what is left, and that the target ended; gives all symbols back. */
 void target_finish(struct target *target, uint64_t now_ns, enum target_event event);
 

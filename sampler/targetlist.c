@@ -19,12 +19,12 @@
 /* The count of freed code objects is read again after this part of the time for which it has stood still: a segment of each
  * read is much, and where code comes and goes it is read every time all the same. */
 #define GENERATION_PART 1000
-#define NAMES_A_TICK 2 /* names are found by walking dictionaries: some 50 to 80 µs each */
-#define NAME_LOOKS 16u /* threads looked at a tick */
+#define NAMES_A_TICK    2   /* names are found by walking dictionaries: some 50 to 80 µs each */
+#define NAME_LOOKS      16u /* threads looked at a tick */
 /* Where glibc keeps a thread's tid behind pthread_self() (nptl/descr.h, struct pthread, 64-bit): checked against /proc. */
 #define PTHREAD_TID_OFF 720
-#define NAME_RETRY_NS (50 * NS_PER_MS) /* then twice as long each time */
-#define NAME_RENEW_NS (10 * NS_PER_S)
+#define NAME_RETRY_NS   (50 * NS_PER_MS) /* then twice as long each time */
+#define NAME_RENEW_NS   (10 * NS_PER_S)
 
 static uint32_t next_thread_id(void)
 {
@@ -122,7 +122,8 @@ static int place_thread(struct target *target, uint32_t at, raddr_t tstate, radd
 	for (found = at; found < target->thread_count; found++) {
 		struct thread *candidate = target->threads[found];
 
-		if (candidate->tstate == tstate && candidate->interp == interp && is_same_thread(abi, candidate, head)) {
+		if (candidate->tstate == tstate && candidate->interp == interp &&
+		    is_same_thread(abi, candidate, head)) {
 			t = candidate;
 			break;
 		}
@@ -260,12 +261,14 @@ uint32_t target_plan_generation(const struct target *target, raddr_t interp, str
 	const struct interp *of = target_interp(target, interp);
 	int32_t offset = target->proc.abi.interp.code_generation;
 
-	if (offset == ABSENT || !of || now_ns - of->t_generation_ns < (of->t_generation_ns - of->t_freed_ns) / GENERATION_PART)
+	if (offset == ABSENT || !of ||
+	    now_ns - of->t_generation_ns < (of->t_generation_ns - of->t_freed_ns) / GENERATION_PART)
 		return PLAN_FULL;
 	return plan_add(plan, interp + (uint64_t)offset, 8);
 }
 
-void target_take_generation(const struct target *target, raddr_t interp, const struct plan *plan, uint32_t piece, uint64_t now_ns)
+void target_take_generation(const struct target *target, raddr_t interp, const struct plan *plan, uint32_t piece,
+                            uint64_t now_ns)
 {
 	struct interp *of = target_interp(target, interp);
 	const uint8_t *bytes = plan_bytes(plan, piece);
@@ -302,7 +305,8 @@ bool target_list_changed(const struct target *target)
 			bool last = k + 1 == target->thread_count || target->threads[k + 1]->interp != t->interp;
 			const uint8_t *head;
 
-			if (expect == t->tstate && t->still) { /* neither it nor who comes behind it went without its moving */
+			if (expect == t->tstate &&
+			    t->still) { /* neither it nor who comes behind it went without its moving */
 				expect = last ? 0 : target->threads[k + 1]->tstate;
 				continue;
 			}

@@ -7,12 +7,12 @@
 
 #include "base/hash.h"
 
-#define HEAP_MAX 20000u
-#define HEAP_MANY 12u        /* heap frames; each costs up to 0.35 µs a sample, used or not */
-#define HEAP_KEEP_TICKS 256  /* so long one is read on without being used */
-#define HEAP_FORGET_TICKS 2  /* so long where there are many */
-#define NO_SHIM_TICKS 1000    /* so long what was no shim is not looked at again */
-#define CHUNK_SIZE_MAX (256u << 20)
+#define HEAP_MAX          20000u
+#define HEAP_MANY         12u  /* heap frames; each costs up to 0.35 µs a sample, used or not */
+#define HEAP_KEEP_TICKS   256  /* so long one is read on without being used */
+#define HEAP_FORGET_TICKS 2    /* so long where there are many */
+#define NO_SHIM_TICKS     1000 /* so long what was no shim is not looked at again */
+#define CHUNK_SIZE_MAX    (256u << 20)
 
 bool stack_push(struct pystack *stack, struct pyframe frame)
 {
@@ -179,7 +179,8 @@ bool thread_is_no_shim(const struct thread *t, raddr_t addr, uint64_t tick)
 {
 	const struct memory *memory = t->memories ? memory_of(t, addr) : NULL;
 
-	return memory && memory->frame == addr && memory->no_shim_tick != 0 && tick - memory->no_shim_tick < NO_SHIM_TICKS;
+	return memory && memory->frame == addr && memory->no_shim_tick != 0 &&
+	       tick - memory->no_shim_tick < NO_SHIM_TICKS;
 }
 
 int thread_want_remembered(struct thread *t, raddr_t frame, uint64_t tick)
@@ -343,7 +344,8 @@ uint32_t thread_find_same(struct thread *t, const struct plan *plan, uint32_t fr
 
 		while (in < t->copy.chunk_count && frame - t->chunks[in].base >= t->chunks[in].size_bytes)
 			in++;
-		if (in < chunk || (in == chunk && in < t->copy.chunk_count && frame + frame_bytes - t->chunks[in].base <= same))
+		if (in < chunk ||
+		    (in == chunk && in < t->copy.chunk_count && frame + frame_bytes - t->chunks[in].base <= same))
 			low = middle + 1;
 		else
 			high = middle;
@@ -358,7 +360,8 @@ int thread_find_chunks(struct thread *t, const struct remote *r, raddr_t newest)
 
 	thread_drop_chunks(t, 0); /* until all of them are known */
 	while (chunk != 0) {
-		uint64_t head[3]; /* previous, size in bytes, top in slots (struct _stack_chunk, Include/cpython/pystate.h) */
+		uint64_t head
+			[3]; /* previous, size in bytes, top in slots (struct _stack_chunk, Include/cpython/pystate.h) */
 		int err = remote_read(r, chunk, head, sizeof(head));
 
 		if (err)

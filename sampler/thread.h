@@ -16,7 +16,7 @@
 #define CHUNKS_MAX 2048u
 /* Where the first frame of a chunk begins: in the oldest chunk a slot is skipped (push_chunk, Python/pystate.c). */
 #define CHUNK_FIRST 32u
-#define CHUNK_NEXT 24u
+#define CHUNK_NEXT  24u
 #define CFRAMES_MAX 8u
 
 struct chunk { /* a piece of the data stack: 3.11+ */
@@ -64,47 +64,49 @@ struct memory { /* what a frame outside the data stack last linked back to */
 struct thread {
 	raddr_t tstate;
 	raddr_t interp;
-	uint32_t id; /* in records */
+	uint32_t id;    /* in records */
 	bool announced; /* its REC_THREAD is in the stream */
 	pid_t tid;
-	uint64_t thread_id; /* pthread_self() of the thread */
-	uint64_t native_id; /* its tid as the target sees it; 0 where the version does not keep it */
+	uint64_t thread_id;  /* pthread_self() of the thread */
+	uint64_t native_id;  /* its tid as the target sees it; 0 where the version does not keep it */
 	uint64_t start_time; /* clock ticks since boot; 0: not asked yet, or unknown */
 	uint64_t name_checked_ns, name_wait_ns;
 	char name[64];
 
 	/* The guess: what the next sample reads. */
-	struct heap_frame cframes[CFRAMES_MAX]; /* 3.11, 3.12: one for each nesting of C calls; `frame` is its address */
+	struct heap_frame
+		cframes[CFRAMES_MAX]; /* 3.11, 3.12: one for each nesting of C calls; `frame` is its address */
 	uint32_t cframe_count;
-	raddr_t root_link;    /* what the outermost frame's previous was when it was last traced to the end */
+	raddr_t root_link; /* what the outermost frame's previous was when it was last traced to the end */
 	bool root_link_known;
 	struct chunk *chunks; /* oldest first */
 	uint32_t chunk_count, chunk_room;
 	struct heap_frame *heap; /* frames on the data stack (3.11+): by address at each copy; else outermost first */
 	uint32_t heap_count, heap_room;
 	struct memory *memories; /* owned; NULL: nothing remembered yet */
-	uint32_t heap_sorted; /* so many are in order; behind them those that joined since */
+	uint32_t heap_sorted;    /* so many are in order; behind them those that joined since */
 
 	struct copy copy;
 
-	struct pystack seen;      /* of the sample being taken */
-	struct pystack last;      /* of the latest accepted sample */
-	uint32_t same;            /* so many outermost frames of `seen` are those of `last`: the copies do not differ up to there */
+	struct pystack seen; /* of the sample being taken */
+	struct pystack last; /* of the latest accepted sample */
+	uint32_t
+		same; /* so many outermost frames of `seen` are those of `last`: the copies do not differ up to there */
 	uint32_t seen_plain, last_plain; /* so many lie on the data stack, each called directly by the one before */
-	uint64_t generation;      /* of code objects, at the latest accepted sample */
-	uint64_t t_checked_ns;    /* when all its code objects were last looked at */
-	struct disagreement {     /* of the latest walk */
-		raddr_t current; /* what the thread state named as current frame */
-		raddr_t leaf;    /* what the frames did */
-		int64_t offset;  /* of the leaf */
+	uint64_t generation;             /* of code objects, at the latest accepted sample */
+	uint64_t t_checked_ns;           /* when all its code objects were last looked at */
+	struct disagreement {            /* of the latest walk */
+		raddr_t current;         /* what the thread state named as current frame */
+		raddr_t leaf;            /* what the frames did */
+		int64_t offset;          /* of the leaf */
 	} disagreement;
-	uint32_t looks;           /* walks of it, up to a bound */
-	uint32_t stands;          /* so many walks in a row disagreed in the same way */
-	uint64_t empty_tick;      /* in which the stack was first seen empty, and no other way since; 0: never */
-	bool leaf_runs;           /* it says so of itself */
-	bool leaf_left;           /* the leaf had been left when it was copied, but not when its caller was */
-	bool leads_on;            /* where that leaf stands, C was seen to lead on to further frames */
-	bool agreed;              /* that they are the same, or that the chain decided */
+	uint32_t looks;      /* walks of it, up to a bound */
+	uint32_t stands;     /* so many walks in a row disagreed in the same way */
+	uint64_t empty_tick; /* in which the stack was first seen empty, and no other way since; 0: never */
+	bool leaf_runs;      /* it says so of itself */
+	bool leaf_left;      /* the leaf had been left when it was copied, but not when its caller was */
+	bool leads_on;       /* where that leaf stands, C was seen to lead on to further frames */
+	bool agreed;         /* that they are the same, or that the chain decided */
 
 	struct run run;
 	struct frame *frames; /* the run's stack, outermost first */
@@ -126,7 +128,7 @@ struct thread {
 
 	uint64_t t_attempt_ns; /* of the previous attempt; 0: none */
 	struct oncpu oncpu;
-	uint64_t state_ns; /* since when oncpu.state has been what it is */
+	uint64_t state_ns;      /* since when oncpu.state has been what it is */
 	uint64_t gil_waited_ns; /* when it was last seen blocked on the GIL */
 };
 

@@ -7,13 +7,13 @@
 #include "base/hash.h"
 #include "sampler/record.h"
 
-#define COUNT_TICKS 16       /* one stack in so many is counted */
+#define COUNT_TICKS     16   /* one stack in so many is counted */
 #define COUNT_ALL_TICKS 4096 /* but all of the first */
 
 /* The copy of `bytes` bytes at addr, where the thread's pieces have it. *hint: the heap frame to look at first, then those
  * before it: a chain lies in the guess outermost first. */
-static const uint8_t *find_copy(const struct walker *w, const struct thread *t, raddr_t addr, uint32_t bytes, uint32_t *hint,
-                                uint32_t *ret_bytes)
+static const uint8_t *find_copy(const struct walker *w, const struct thread *t, raddr_t addr, uint32_t bytes,
+                                uint32_t *hint, uint32_t *ret_bytes)
 {
 	const struct plan *p = w->plan;
 
@@ -48,7 +48,8 @@ static const uint8_t *find_copy(const struct walker *w, const struct thread *t, 
 	return NULL;
 }
 
-const uint8_t *walk_copy(const struct walker *w, const struct thread *t, raddr_t frame, uint32_t hint, uint32_t *ret_bytes)
+const uint8_t *walk_copy(const struct walker *w, const struct thread *t, raddr_t frame, uint32_t hint,
+                         uint32_t *ret_bytes)
 {
 	return find_copy(w, t, frame, (uint32_t)w->abi->frame.bytes, &hint, ret_bytes);
 }
@@ -215,7 +216,8 @@ static bool each_call(const struct walker *w, const struct pystack *stack, uint3
 		uint64_t content, site = site_of(w, &stack->frames[i], &content, &seldom), key = content;
 
 		if (i >= from) {
-			struct call call = {.site = i > 0 ? sites[(i + EDGE_SITES - 1) % EDGE_SITES] : 1, .callee = content | 1,
+			struct call call = {.site = i > 0 ? sites[(i + EDGE_SITES - 1) % EDGE_SITES] : 1,
+			                    .callee = content | 1,
 			                    .seldom = caller_seldom};
 
 			for (uint32_t k = 1; k <= EDGE_SITES; k++)
@@ -357,6 +359,7 @@ uint32_t stack_alike(const struct pystack *a, const struct pystack *b, bool *ret
 	while (i < most && a->frames[i].frame == b->frames[i].frame && a->frames[i].code == b->frames[i].code &&
 	       a->frames[i].offset == b->frames[i].offset)
 		i++;
-	*ret_same_callee = i < most && a->frames[i].frame == b->frames[i].frame && a->frames[i].code == b->frames[i].code;
+	*ret_same_callee =
+		i < most && a->frames[i].frame == b->frames[i].frame && a->frames[i].code == b->frames[i].code;
 	return i;
 }

@@ -19,12 +19,12 @@ struct walker {
 	const struct remote *remote;
 	struct codes *codes;
 	struct edges *edges; /* the calls that are known */
-	struct plan *plan; /* that holds the copy */
+	struct plan *plan;   /* that holds the copy */
 	uint64_t tick;
 	uint64_t now_ns;
 	bool exhausted; /* no more code can be decoded in this tick: reading again is in vain */
 	raddr_t doubted; /* code that an instruction pointer does not lie in: what is cached may be of an object before it. 0: none */
-	bool moves; /* thread_moves() of the thread whose calls are asked about */
+	bool moves;           /* thread_moves() of the thread whose calls are asked about */
 	enum retry_cause why; /* the thread has to be read again */
 	raddr_t outside; /* the current frame, where it, or what it stands on, lies outside the data stack and was not found; else 0 */
 	bool grew; /* the guess has grown: reading again is worth while */
@@ -32,7 +32,8 @@ struct walker {
 
 /* The copy of a frame wherever the thread's pieces have it, or NULL; hint: where in the guess to look first. *ret_bytes: how many
  * there are from its beginning on. */
-const uint8_t *walk_copy(const struct walker *w, const struct thread *t, raddr_t frame, uint32_t hint, uint32_t *ret_bytes);
+const uint8_t *walk_copy(const struct walker *w, const struct thread *t, raddr_t frame, uint32_t hint,
+                         uint32_t *ret_bytes);
 
 /* The frame that the thread state names as current, from the copy. 0: none. -EAGAIN when it was not read. */
 int walk_current(struct walker *w, struct thread *t, raddr_t *ret_current);

@@ -14,7 +14,7 @@
 
 /* Of so many frames that had been left when they were copied, all but one were alive when their caller was copied: by this share the
  * oracles' shares agree best with those of the stopped programs (tests/oracle/run --bias; 3.11 to 3.15). */
-#define LEFT_OF 4
+#define LEFT_OF   4
 #define LINKS_MAX 256 /* heap frames, and shims, that one walk looks at */
 
 struct link { /* a copied heap frame: the index in the guess, and what it links back to */
@@ -27,11 +27,11 @@ struct climb {
 	struct thread *t;
 	raddr_t current;
 	uint32_t chunk; /* index of the chunk that `top` lies in */
-	bool calls;     /* the innermost frame so far stands where an instruction can call, or is the interpreter's own */
+	bool calls; /* the innermost frame so far stands where an instruction can call, or is the interpreter's own */
 	bool through_c; /* a frame that is not suspended has a frame above it: only the leaf's own mark proves that one alive */
 	struct link generators[LINKS_MAX], shims[LINKS_MAX];
 	uint32_t generator_count, shim_count;
-	raddr_t top;    /* where the innermost data-stack frame so far ends: the next one begins here, or in the next chunk */
+	raddr_t top; /* where the innermost data-stack frame so far ends: the next one begins here, or in the next chunk */
 };
 
 /* Frame bytes in a chunk's copy. NULL with *ret_err 0: cannot be a frame; with -EAGAIN: more must be copied. */
@@ -86,7 +86,8 @@ static void sort_links(struct climb *c)
 		if (frame_is_shim(abi, bytes)) {
 			if (c->shim_count < LINKS_MAX)
 				c->shims[c->shim_count++] = (struct link){.previous = previous, .heap = i};
-		} else if (frame_code(abi, bytes) != 0 && frame_is_generator(abi, bytes) && c->generator_count < LINKS_MAX) {
+		} else if (frame_code(abi, bytes) != 0 && frame_is_generator(abi, bytes) &&
+		           c->generator_count < LINKS_MAX) {
 			c->generators[c->generator_count++] = (struct link){.previous = previous, .heap = i};
 		}
 	}
@@ -146,7 +147,8 @@ static int want_shim(const struct climb *c, raddr_t link)
 
 	if (thread_is_no_shim(c->t, link, c->w->tick))
 		return 0;
-	if (remote_read(c->w->remote, link, bytes, (size_t)c->w->abi->frame.bytes) != 0 || !frame_is_shim(c->w->abi, bytes)) {
+	if (remote_read(c->w->remote, link, bytes, (size_t)c->w->abi->frame.bytes) != 0 ||
+	    !frame_is_shim(c->w->abi, bytes)) {
 		thread_remember_no_shim(c->t, link, c->w->tick);
 		return 0;
 	}
@@ -176,7 +178,8 @@ static int is_called_from(const struct climb *c, const uint8_t *bytes, raddr_t c
 	 * be what is left of older ones that lay otherwise: it must at least execute code. */
 	if (c->current == caller || (suspended && abi->call_mark == CALL_MARK_STACKTOP))
 		return 0;
-	if (!codes_find(c->w->codes, addr) && codes_load(c->w->codes, c->w->remote, addr, c->w->now_ns, &code) == -EPROTO)
+	if (!codes_find(c->w->codes, addr) &&
+	    codes_load(c->w->codes, c->w->remote, addr, c->w->now_ns, &code) == -EPROTO)
 		return 0;
 	between = heap_frame_at(c, link);
 	if (between)
@@ -219,7 +222,8 @@ static enum life life_of(const struct climb *c, uint32_t chunk, raddr_t frame, c
  * left, which takes longer than the copy. */
 static bool was_alive(const struct climb *c, uint32_t chunk, raddr_t caller, const uint8_t *bytes, bool suspended)
 {
-	return suspended && chunk == c->chunk && frame_previous(c->w->abi, bytes) == caller && hash_u64(c->w->tick) % LEFT_OF != 0;
+	return suspended && chunk == c->chunk && frame_previous(c->w->abi, bytes) == caller &&
+	       hash_u64(c->w->tick) % LEFT_OF != 0;
 }
 
 /* The generator's frame that one of these links leads to, if it runs. */

@@ -8,7 +8,8 @@ enum { NOW_NS = 1000000000 };
 
 static struct call call_of(uint64_t site, uint64_t callee)
 {
-	return (struct call){.key = hash_combine(site, callee) | 1, .site = hash_u64(site) | 1, .callee = hash_u64(callee) | 1};
+	return (struct call){
+		.key = hash_combine(site, callee) | 1, .site = hash_u64(site) | 1, .callee = hash_u64(callee) | 1};
 }
 
 /* A copy that shows this call alone. */

@@ -23,10 +23,10 @@ Test(plan, pieces_close_together_are_read_as_one_segment)
 	for (uint32_t i = 0; i < sizeof(memory); i++)
 		memory[i] = (uint8_t)(i * 7 + i / 256);
 	cr_assert_eq(plan_add(&p, from, 100), 0);
-	cr_assert_eq(plan_add(&p, from + 50, 100), 1);  /* overlaps */
-	cr_assert_eq(plan_add(&p, from + 400, 8), 2);   /* shortly behind */
-	cr_assert_eq(plan_add(&p, from + 4000, 8), 3);  /* far */
-	cr_assert_eq(plan_add(&p, from + 200, 16), 4);  /* before the last one: of its own */
+	cr_assert_eq(plan_add(&p, from + 50, 100), 1); /* overlaps */
+	cr_assert_eq(plan_add(&p, from + 400, 8), 2);  /* shortly behind */
+	cr_assert_eq(plan_add(&p, from + 4000, 8), 3); /* far */
+	cr_assert_eq(plan_add(&p, from + 200, 16), 4); /* before the last one: of its own */
 	cr_assert_eq(p.segment_count, 3);
 	cr_assert_eq(plan_read(&p, &r), 0);
 	cr_assert_eq(memcmp(plan_bytes(&p, 0), memory, 100), 0);
