@@ -100,10 +100,9 @@ static inline bool frame_is_suspended(const struct pyabi *abi, const uint8_t *by
 	return frame_i32(bytes, abi->frame.stacktop) >= (int32_t)code->locals;
 }
 
-/* Whether a frame has been left, or is about to be: to 3.13 its stack pointer is stored when it returns or an exception leaves it, at an
- * instruction that calls nothing, and is 0 once its variables are released (_PyFrame_ClearLocals, Python/frame.c). Since 3.14 the
- * current frame is changed a few stores after the frame comes to an instruction that returns, and the frame's code cleared only after
- * its variables were. */
+/* Whether a frame has been left: to 3.13 its stack pointer is stored when it returns, and is 0 once its variables are released
+ * (_PyFrame_ClearLocals, Python/frame.c). Since 3.14 the current frame is changed a few stores after the frame comes to an instruction
+ * that returns, and the frame's code cleared only after its variables were. */
 static inline bool frame_is_left(const struct pyabi *abi, const uint8_t *bytes, const struct code *code, int64_t offset)
 {
 	int32_t top;
@@ -111,11 +110,14 @@ static inline bool frame_is_left(const struct pyabi *abi, const uint8_t *bytes, 
 	if (abi->call_mark != CALL_MARK_STACKTOP)
 		return code_leaves(code, offset);
 	top = frame_i32(bytes, abi->frame.stacktop);
-	if (top < 0)
-		return false;
-	return top < (int32_t)code->locals || code_leaves(code, offset) ||
-	       (code->traceable_bytes < code->bytecode_bytes && !code_calls(code, offset) &&
-	        !code_resumes(code, offset));
+	return top >= 0 && (top < (int32_t)code->locals || code_leaves(code, offset));
+}
+
+/* Whether an exception is leaving it, or it is being traced: its stack pointer is stored at an instruction that calls nothing. */
+static inline bool frame_is_interrupted(const struct pyabi *abi, const uint8_t *bytes, const struct code *code, int64_t offset)
+{
+	return abi->call_mark == CALL_MARK_STACKTOP && frame_i32(bytes, abi->frame.stacktop) >= (int32_t)code->locals &&
+	       code->traceable_bytes < code->bytecode_bytes && !code_calls(code, offset) && !code_resumes(code, offset);
 }
 
 /* Heap frames (to 3.10): whether the frame is being executed, or is an outer frame of one that is. */

@@ -111,10 +111,10 @@ static bool cut_called_since(struct thread *t, raddr_t current)
 	return false;
 }
 
-/* Whether what the thread state calls current is not on top of the data stack as it was copied, but outside, or on something outside. */
+/* Whether what the thread state calls current was not found, and lies outside the data stack or on something outside. */
 static bool leads_outside(const struct thread *t, raddr_t current)
 {
-	return t->leads_on || !thread_in_chunks(t, current);
+	return !is_seen(t, current) && (t->leads_on || !thread_in_chunks(t, current));
 }
 
 int look_walk(struct walker *w, struct thread *t)
@@ -148,8 +148,9 @@ int look_walk(struct walker *w, struct thread *t)
 			t->seen_plain = t->seen.depth;
 		leaf = t->seen.frames[t->seen.depth - 1].frame;
 	}
-	t->disagreement = (struct disagreement){.current = current, .leaf = leaf};
-	if (t->seen.depth > 0)
+	/* Whether what has been left is shown is decided anew in each tick, and is no change. */
+	t->disagreement = (struct disagreement){.current = current, .leaf = t->left ? t->left : leaf};
+	if (t->seen.depth > 0 && !t->left)
 		t->disagreement.offset = t->seen.frames[t->seen.depth - 1].offset;
 	if (leaf == current || cut_called_since(t, current)) {
 		t->agreed = true;

@@ -173,6 +173,28 @@ static int put_off(struct target *target, struct thread *t, struct walker *w, ui
 	return -EINPROGRESS;
 }
 
+static uint64_t content_of(const struct target *target, const struct pyframe *frame)
+{
+	const struct code *code = codes_find(target->codes, frame->code);
+
+	return code ? code->content : 0;
+}
+
+/* Notes where the generators of a whole stack call what lies above them on the data stack. */
+static void note_resumed(struct target *target, const struct thread *t)
+{
+	bool outside = false;
+
+	for (uint32_t i = t->same; i < t->seen.depth; i++) {
+		const struct pyframe *frame = &t->seen.frames[i];
+		bool within = thread_in_chunks(t, frame->frame);
+
+		if (within && outside)
+			resumed_note(&target->resumed, content_of(target, frame - 1), content_of(target, frame), frame[-1].offset);
+		outside = !within;
+	}
+}
+
 /* One attempt at one thread. */
 static void sample_thread(struct target *target, struct thread *t, struct walker *w)
 {
@@ -218,6 +240,8 @@ static void sample_thread(struct target *target, struct thread *t, struct walker
 		if (target->owed_count > 0)
 			owed_pay(target, t, owed_leaf(w, t));
 		note_checked(target, t, w->now_ns);
+		if (w->abi->frames == FRAMES_STACK && t->heap_count > 0)
+			note_resumed(target, t);
 		if (w->abi->frames == FRAMES_HEAP)
 			thread_order_heap(t, w->tick);
 		else
@@ -344,7 +368,7 @@ int target_tick(struct target *target, uint64_t now_ns)
 	struct walker w = {.abi = &target->proc.abi,
 	                   .remote = &target->remote,
 	                   .codes = target->codes,
-	                   .edges = target->edges,
+	                   .edges = target->edges, .resumed = &target->resumed,
 	                   .now_ns = now_ns};
 	int err;
 

@@ -13,6 +13,7 @@
 #include "sampler/plan.h"
 #include "sampler/record.h"
 #include "sampler/remote.h"
+#include "sampler/resumed.h"
 #include "sampler/ring.h"
 #include "sampler/sampler.h"
 #include "sampler/symtab.h"
@@ -107,6 +108,7 @@ struct target {
 	uint64_t held_keys[HELD_MAX]; /* hash of thread, status and stack of each */
 	uint32_t held_count;
 	uint32_t held_latest; /* index of the one that a sample was added to last */
+	struct resumed resumed;
 	struct owed owed[OWED_MAX];
 	uint32_t owed_count;
 	uint64_t random;

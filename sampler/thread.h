@@ -104,6 +104,7 @@ struct thread {
 	uint32_t stands;     /* so many walks in a row disagreed in the same way */
 	uint64_t empty_tick; /* in which the stack was first seen empty, and no other way since; 0: never */
 	bool leaf_runs;      /* it says so of itself */
+	raddr_t left;        /* a frame above the leaf, or the leaf, that had been left; 0: none */
 	bool leaf_left;      /* the leaf had been left when it was copied, but not when its caller was */
 	bool leads_on;       /* where that leaf stands, C was seen to lead on to further frames */
 	bool agreed;         /* that they are the same, or that the chain decided */

@@ -12,6 +12,7 @@
 #include "sampler/pyabi/pyabi.h"
 #include "sampler/record.h"
 #include "sampler/remote.h"
+#include "sampler/resumed.h"
 #include "sampler/thread.h"
 
 struct walker {
@@ -19,6 +20,7 @@ struct walker {
 	const struct remote *remote;
 	struct codes *codes;
 	struct edges *edges; /* the calls that are known */
+	const struct resumed *resumed;
 	struct plan *plan;   /* that holds the copy */
 	uint64_t tick;
 	uint64_t now_ns;

@@ -187,6 +187,18 @@ static int is_called_from(const struct climb *c, const uint8_t *bytes, raddr_t c
 	return want_shim(c, link);
 }
 
+/* Whether a frame has been left, by itself or by an exception. One that is traced stands below the frame that traces it. */
+static bool is_left(const struct climb *c, uint32_t chunk, raddr_t frame, const uint8_t *bytes, const struct code *code,
+                    int64_t offset)
+{
+	const struct chunk *of = &c->t->chunks[chunk];
+
+	if (frame_is_left(c->w->abi, bytes, code, offset))
+		return true;
+	return frame_is_interrupted(c->w->abi, bytes, code, offset) &&
+	       (c->current <= frame || c->current - of->base >= of->size_bytes);
+}
+
 enum life { LIFE_NONE, LIFE_RUNS, LIFE_LEFT };
 
 /* Whether a called frame has begun to run, or was left already. One that has not begun is being made, or is what a call of a
@@ -207,7 +219,7 @@ static enum life life_of(const struct climb *c, uint32_t chunk, raddr_t frame, c
 		c->w->doubted = addr;
 		return LIFE_NONE;
 	}
-	if (frame_is_left(abi, bytes, code, offset))
+	if (is_left(c, chunk, frame, bytes, code, offset))
 		return offset >= (int64_t)code->traceable_bytes ? LIFE_LEFT : LIFE_NONE;
 	if (offset >= (int64_t)code->traceable_bytes || frame_is_generator(abi, bytes))
 		return LIFE_RUNS;
@@ -275,9 +287,39 @@ static const uint8_t *next_frame(struct climb *c, raddr_t caller, bool suspended
 		if (bytes)
 			return bytes;
 	}
-	c->t->leaf_left = left != NULL;
+	c->t->left = left_frame;
+	c->t->leaf_left = left && hash_u64(c->w->tick) % LEFT_OF != 0;
 	*ret_frame = left_frame;
-	return left;
+	return c->t->leaf_left ? left : NULL;
+}
+
+/* Whether code that stood in the call at `from` can have come to `to` without another call. */
+static bool no_call_between(const struct code *code, int64_t from, int64_t to)
+{
+	for (int64_t at = from + 2; at < to; at += 2)
+		if (code_calls(code, at) && !code_calls_seldom(code, at))
+			return false;
+	return from <= to;
+}
+
+/* A generator's frame is copied after the data stack. The frame above it that links to it says where it stood when that was copied: where
+ * its function calls that one from one place only, and it has gone on from there since. */
+static bool stood_at(const struct climb *c, raddr_t frame, const struct code *code, int64_t *offset)
+{
+	const struct pyabi *abi = c->w->abi;
+	int64_t place;
+	int err;
+	const uint8_t *above = chunk_frame(c, c->chunk, c->top, &err);
+	const struct code *callee;
+
+	if (!above || frame_previous(abi, above) != frame || frame_is_shim(abi, above))
+		return false;
+	callee = codes_find(c->w->codes, frame_code(abi, above));
+	if (!callee || life_of(c, c->chunk, c->top, above) != LIFE_RUNS ||
+	    !resumed_find(c->w->resumed, code->content, callee->content, &place) || !no_call_between(code, place, *offset))
+		return false;
+	*offset = place;
+	return true;
 }
 
 /* The next copy takes what is in use and a little more, and shrinks slowly when less is. */
@@ -338,6 +380,7 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 
 	t->seen.depth = t->same = t->seen_plain = 0;
 	t->leaf_runs = t->leaf_left = false;
+	t->left = 0;
 	*ret_leaf = 0;
 	if (t->copy.chunk_count == 0)
 		return -EAGAIN;
@@ -363,7 +406,7 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 	for (uint32_t steps = 0; bytes; steps++) {
 		raddr_t addr = frame_code(abi, bytes);
 		bool generator = frame_is_generator(abi, bytes);
-		bool suspended, kept;
+		bool suspended, kept, resumed;
 		raddr_t caller = *ret_leaf;
 		int64_t offset;
 
@@ -381,6 +424,7 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 			w->doubted = addr;
 			return -EAGAIN;
 		}
+		resumed = generator && c.top != 0 && stood_at(&c, frame, code, &offset);
 		kept = generator || offset >= (int64_t)code->traceable_bytes;
 		if (kept && !stack_push(&t->seen, (struct pyframe){.frame = frame, .code = addr, .offset = offset}))
 			return -ENOMEM;
@@ -390,9 +434,9 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 		*ret_leaf = frame;
 		if (!generator)
 			c.top = frame + code->frame_bytes;
-		if (t->leaf_left || frame_is_left(abi, bytes, code, offset) || code_leaves(code, offset))
+		if (!resumed && (t->leaf_left || is_left(&c, c.chunk, frame, bytes, code, offset) || code_leaves(code, offset)))
 			break; /* what lies above is dead, though a frame on its way out has a stack pointer, too */
-		suspended = frame_is_suspended(abi, bytes, code);
+		suspended = resumed || frame_is_suspended(abi, bytes, code);
 		c.calls = code_calls(code, offset) || code->traceable_bytes >= code->bytecode_bytes;
 		t->leaf_runs = !suspended || abi->call_mark != CALL_MARK_STACKTOP;
 		bytes = next_frame(&c, frame, suspended, &frame, &err);

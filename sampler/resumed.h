@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where coroutines and generators call the functions above them. A coroutine's frame is copied a little after the data stack, and has
+ * often gone on by then; but the frame above it, copied at the instant, links to it. Where its function calls that one from one place
+ * only, that is where it stood. */
+#ifndef SAMPLED_SAMPLER_RESUMED_H
+#define SAMPLED_SAMPLER_RESUMED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define RESUMED_PLACES 1024u
+
+struct resumed_place {
+	uint64_t key;   /* of caller and callee; 0: none */
+	int64_t offset; /* of the instruction in the caller */
+	uint32_t seen;  /* so often, there only; 0: at several places */
+};
+
+struct resumed { /* a later pair takes the place of an earlier one */
+	struct resumed_place places[RESUMED_PLACES];
+};
+
+/* Functions are told by what their code objects say (struct code, content). Notes a call in a stack that proved to be whole. */
+void resumed_note(struct resumed *r, uint64_t caller, uint64_t callee, int64_t offset);
+/* The one place from which it is called; false: not known, or several. */
+bool resumed_find(const struct resumed *r, uint64_t caller, uint64_t callee, int64_t *ret_offset);
+
+#endif
