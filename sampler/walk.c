@@ -337,9 +337,20 @@ void walk_learn_calls(const struct walker *w, const struct pystack *stack, struc
 	each_call(w, stack, 0, stack->depth, edges, learn);
 }
 
+/* Notes one more of the latest parts of a stack. False: it is among them, as in recursion, which counts once. */
+static bool is_new_part(uint64_t *latest, uint32_t i, uint64_t part)
+{
+	for (uint32_t k = 0; k < EDGE_SITES; k++)
+		if (latest[k] == part)
+			return false;
+	latest[i % EDGE_SITES] = part;
+	return true;
+}
+
 void walk_count(const struct walker *w, const struct pystack *stack, struct edges *edges)
 {
 	uint32_t weight = w->tick < COUNT_ALL_TICKS ? 1 : COUNT_TICKS;
+	uint64_t sites[EDGE_SITES] = {0}, callees[EDGE_SITES] = {0};
 
 	if (w->tick % weight != 0)
 		return;
@@ -347,8 +358,10 @@ void walk_count(const struct walker *w, const struct pystack *stack, struct edge
 		bool seldom;
 		uint64_t content, site = site_of(w, &stack->frames[i], &content, &seldom);
 
-		edges_count(edges, site, weight, w->now_ns);
-		edges_count(edges, content | 1, weight, w->now_ns);
+		if (is_new_part(sites, i, site))
+			edges_count(edges, site, weight, w->now_ns);
+		if (is_new_part(callees, i, content | 1))
+			edges_count(edges, content | 1, weight, w->now_ns);
 	}
 }
 

@@ -316,7 +316,8 @@ static bool stood_at(const struct climb *c, raddr_t frame, const struct code *co
 		return false;
 	callee = codes_find(c->w->codes, frame_code(abi, above));
 	if (!callee || life_of(c, c->chunk, c->top, above) != LIFE_RUNS ||
-	    !resumed_find(c->w->resumed, code->content, callee->content, &place) || !no_call_between(code, place, *offset))
+	    !resumed_find(c->w->resumed, code->content, callee->content, &place) ||
+	    !no_call_between(code, place, *offset))
 		return false;
 	*offset = place;
 	return true;
@@ -434,7 +435,8 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 		*ret_leaf = frame;
 		if (!generator)
 			c.top = frame + code->frame_bytes;
-		if (!resumed && (t->leaf_left || is_left(&c, c.chunk, frame, bytes, code, offset) || code_leaves(code, offset)))
+		if (!resumed &&
+		    (t->leaf_left || is_left(&c, c.chunk, frame, bytes, code, offset) || code_leaves(code, offset)))
 			break; /* what lies above is dead, though a frame on its way out has a stack pointer, too */
 		suspended = resumed || frame_is_suspended(abi, bytes, code);
 		c.calls = code_calls(code, offset) || code->traceable_bytes >= code->bytecode_bytes;
