@@ -160,11 +160,29 @@ static bool calls_another(const struct edges *e, const struct call *call)
 	return edges_has(e, call->site) && !edges_has(e, edge_of(call));
 }
 
+/* Marks a site at which several functions are called. */
+static uint64_t several_of(const struct call *call)
+{
+	return hash_u64(call->site) | 1;
+}
+
+static void learn_edge(struct edges *e, const struct call *call)
+{
+	if (calls_another(e, call))
+		add(e, several_of(call));
+	add(e, call->site);
+	add(e, edge_of(call));
+}
+
 void edges_learn(struct edges *e, const struct call *call)
 {
 	add(e, call->key);
-	add(e, call->site);
-	add(e, edge_of(call));
+	learn_edge(e, call);
+}
+
+bool edges_has_single(const struct edges *e, const struct call *call)
+{
+	return edges_has(e, edge_of(call)) && !edges_has(e, several_of(call));
 }
 
 bool edges_sight_key(struct edges *e, uint64_t key, uint64_t now_ns)
@@ -212,6 +230,17 @@ bool edges_sight_once(struct edges *e, const struct call *call, uint64_t now_ns)
 		return false;
 	*pending = (struct pending){0};
 	edges_learn(e, call);
+	return true;
+}
+
+bool edges_sight_single(struct edges *e, const struct call *call, uint64_t now_ns)
+{
+	struct call edge = *call;
+
+	edge.key = edge_of(call);
+	if (!edges_sight_once(e, &edge, now_ns))
+		return false;
+	learn_edge(e, call);
 	return true;
 }
 

@@ -22,7 +22,8 @@ struct call {
 	uint64_t key;  /* of the callee and the sites that led to it; the three are hashes, not 0 */
 	uint64_t site; /* where the caller stands */
 	uint64_t callee;
-	bool seldom; /* where it stands, mostly nothing is called */
+	bool seldom;   /* where it stands, mostly nothing is called */
+	bool adjacent; /* caller and callee were copied in one piece */
 };
 
 struct edges;
@@ -41,6 +42,10 @@ bool edges_sight_once(struct edges *edges, const struct call *call, uint64_t now
 /* Seen in one copy, the callee left already. True: known, by its share of the callee's sightings if by nothing else: that of a function
  * which runs for a few nanoseconds is never seen otherwise. */
 bool edges_sight_left(struct edges *edges, const struct call *call, uint64_t now_ns);
+/* Seen in one copy whose other frames may be of other instants. True: the call alone, whoever led to it, is known by its share now. */
+bool edges_sight_single(struct edges *edges, const struct call *call, uint64_t now_ns);
+/* Whether it is the only call that is known of its site, so that it cannot matter who led to it. */
+bool edges_has_single(const struct edges *edges, const struct call *call);
 /* Its site and its callee were seen many times, and it hardly ever: a copy that is torn. */
 bool edges_is_false(const struct edges *edges, const struct call *call);
 /* Nothing speaks against a call that was seen in single copies only: it is most of what was seen of its site, or its callee. */

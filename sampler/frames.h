@@ -16,12 +16,14 @@ struct pyframe { /* what one sample keeps of a frame */
 	raddr_t code;
 	int64_t offset;    /* of the instruction, in bytes from the first one; below 0: nothing ran yet */
 	uint64_t callable; /* what its value stack has for the call it stands at; 0: not looked at */
+	bool generator; /* it lies in an object of its own (3.11+) */
 };
 
 /* Frames of one stack, outermost first. */
 struct pystack {
 	struct pyframe *frames; /* owned */
 	uint32_t depth, room;
+	bool apart; /* a generator's frame is among them: they were not copied in one piece */
 };
 
 /* Whether a frame can lie there at all. */

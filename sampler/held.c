@@ -35,6 +35,7 @@ static int hold_new(struct target *target, const struct thread *t, uint64_t key)
 		stack.room = t->seen.depth;
 	}
 	stack.depth = t->seen.depth;
+	stack.apart = t->seen.apart;
 	memcpy(stack.frames, t->seen.frames, stack.depth * sizeof(*stack.frames));
 	*held = (struct held){.thread = t->id, .stack = stack};
 	target->held_keys[target->held_count++] = key;

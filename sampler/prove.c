@@ -153,7 +153,7 @@ static void sight_calls(struct target *target, const struct walker *w, struct th
 
 	if (target->held_latest < target->held_count && held->thread == t->id && held->tick + 1 == w->tick)
 		whole = sight_alike(target, w, t, &held->stack, held->agreed && t->agreed);
-	if (one_copy && !whole && t->agreed && !w->plan->slow)
+	if ((one_copy || t->seen.apart) && !whole && t->agreed && !w->plan->slow)
 		target->edges_learnt += walk_sight_once(w, &t->seen, target->edges);
 }
 

@@ -8,6 +8,7 @@
 #include "sampler/record.h"
 
 #define COUNT_TICKS     16   /* one stack in so many is counted */
+#define ADJACENT_BYTES  4096 /* a frame is smaller, with few exceptions */
 #define COUNT_ALL_TICKS 4096 /* but all of the first */
 
 /* The copy of `bytes` bytes at addr, where the thread's pieces have it. *hint: the heap frame to look at first, then those
@@ -123,7 +124,12 @@ static int chain_add(struct walker *w, struct thread *t, raddr_t frame, const ui
 	} else if (offset < (int64_t)code->traceable_bytes && !frame_is_generator(abi, bytes)) {
 		return 1;
 	}
-	return stack_push(&t->seen, (struct pyframe){.frame = frame, .code = addr, .offset = offset}) ? 0 : -ENOMEM;
+	return stack_push(&t->seen, (struct pyframe){.frame = frame,
+	                                             .code = addr,
+	                                             .offset = offset,
+	                                             .generator = frame_is_generator(abi, bytes)})
+	               ? 0
+	               : -ENOMEM;
 }
 
 /* The heap frame of the guess that most likely is the current one: the leaf of the latest sample. */
@@ -152,6 +158,7 @@ int walk_chain(struct walker *w, struct thread *t, raddr_t current)
 		end = head ? frame_u64(head, abi->tstate.base_frame) : 0;
 	}
 	t->seen.depth = t->same = t->seen_plain = 0;
+	t->seen.apart = false;
 	for (raddr_t frame = current; frame != 0 && frame != end;) {
 		uint8_t fetched[PYABI_FRAME_MAX];
 		const uint8_t *bytes = find_copy(w, t, frame, (uint32_t)abi->frame.bytes, &hint, &copied);
@@ -174,6 +181,7 @@ int walk_chain(struct walker *w, struct thread *t, raddr_t current)
 			if (err < 0)
 				return err;
 			from_generator = frame_is_generator(abi, bytes);
+			t->seen.apart |= from_generator;
 			outermost = frame;
 		}
 		if (frame == first)
@@ -202,6 +210,12 @@ static uint64_t site_of(const struct walker *w, const struct pyframe *frame, uin
 	return hash_combine(*ret_content, (uint64_t)frame->offset) | 1;
 }
 
+/* Whether both lie on the data stack, one on the other. */
+static bool is_adjacent(const struct pyframe *caller, const struct pyframe *callee)
+{
+	return !caller->generator && !callee->generator && callee->frame - caller->frame < ADJACENT_BYTES;
+}
+
 /* Goes through the calls of a stack from the one of frame `from` on, outermost first, up to that of frame `to` - 1. fn returns
  * false to stop. */
 static bool each_call(const struct walker *w, const struct pystack *stack, uint32_t from, uint32_t to, void *context,
@@ -218,7 +232,8 @@ static bool each_call(const struct walker *w, const struct pystack *stack, uint3
 		if (i >= from) {
 			struct call call = {.site = i > 0 ? sites[(i + EDGE_SITES - 1) % EDGE_SITES] : 1,
 			                    .callee = content | 1,
-			                    .seldom = caller_seldom};
+			                    .seldom = caller_seldom,
+			                    .adjacent = i > 0 && is_adjacent(&stack->frames[i - 1], &stack->frames[i])};
 
 			for (uint32_t k = 1; k <= EDGE_SITES; k++)
 				key = hash_combine(key, sites[(i + EDGE_SITES - k) % EDGE_SITES]);
@@ -241,6 +256,11 @@ struct sighting {
 static bool call_known(void *context, const struct call *call)
 {
 	return edges_has(context, call->key);
+}
+
+static bool call_known_apart(void *context, const struct call *call)
+{
+	return edges_has(context, call->key) || edges_has_single(context, call);
 }
 
 static bool site_known(void *context, const struct call *call)
@@ -271,7 +291,7 @@ static bool sight_once(void *context, const struct call *call)
 
 bool walk_knows_calls(const struct walker *w, const struct pystack *stack, uint32_t from, struct edges *edges)
 {
-	return each_call(w, stack, from, stack->depth, edges, call_known);
+	return each_call(w, stack, from, stack->depth, edges, stack->apart ? call_known_apart : call_known);
 }
 
 bool walk_knows_sites(const struct walker *w, const struct pystack *stack, struct edges *edges)
@@ -302,11 +322,20 @@ bool walk_sight_calls(const struct walker *w, const struct pystack *stack, uint3
 	return s.learnt;
 }
 
+static bool sight_single(void *context, const struct call *call)
+{
+	struct sighting *s = context;
+
+	if (call->adjacent)
+		s->learnt |= edges_sight_single(s->edges, call, s->now_ns);
+	return true;
+}
+
 bool walk_sight_once(const struct walker *w, const struct pystack *stack, struct edges *edges)
 {
 	struct sighting s = {.edges = edges, .now_ns = w->now_ns};
 
-	each_call(w, stack, 0, stack->depth, &s, sight_once);
+	each_call(w, stack, 0, stack->depth, &s, stack->apart ? sight_single : sight_once);
 	return s.learnt;
 }
 

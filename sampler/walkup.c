@@ -380,6 +380,7 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 	int err;
 
 	t->seen.depth = t->same = t->seen_plain = 0;
+	t->seen.apart = false;
 	t->leaf_runs = t->leaf_left = false;
 	t->left = 0;
 	*ret_leaf = 0;
@@ -427,8 +428,12 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 		}
 		resumed = generator && c.top != 0 && stood_at(&c, frame, code, &offset);
 		kept = generator || offset >= (int64_t)code->traceable_bytes;
-		if (kept && !stack_push(&t->seen, (struct pyframe){.frame = frame, .code = addr, .offset = offset}))
+		if (kept &&
+		    !stack_push(
+			    &t->seen,
+			    (struct pyframe){.frame = frame, .code = addr, .offset = offset, .generator = generator}))
 			return -ENOMEM;
+		t->seen.apart |= generator;
 		plain &= kept && !generator;
 		if (plain)
 			t->seen_plain = t->seen.depth;

@@ -137,3 +137,22 @@ Test(edges, a_rare_call_is_believed_where_nothing_speaks_against_it)
 	cr_assert_not(edges_is_rare(e, &never));
 	edges_free(e);
 }
+
+/* A call on top of a coroutine, whose other frames were copied later: known alone, as long as its site calls nothing else. */
+Test(edges, a_single_call_does_not_ask_who_led_to_it)
+{
+	struct edges *e = new_edges();
+	struct call call = call_of(1, 2), elsewhere = call, other = call_of(1, 3);
+	int sightings = 1;
+
+	elsewhere.key = hash_combine(call.key, 7) | 1;
+	while (!edges_sight_single(e, &call, NOW_NS))
+		cr_assert_lt(sightings++, 64);
+	cr_assert_not(edges_has(e, call.key));
+	cr_assert(edges_has_single(e, &call));
+	cr_assert(edges_has_single(e, &elsewhere));
+	cr_assert_not(edges_has_single(e, &other));
+	edges_learn(e, &other);
+	cr_assert_not(edges_has_single(e, &call));
+	edges_free(e);
+}
