@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Above 400 lines: the table, and how its entries are filled and compared, share the table's lists and bounds. */
 /* A table by address, and the decoding of what it holds. One thing still, above 400 lines: every static function below
  * serves codes_load() or codes_recheck(). */
 #include "sampler/codes.h"
@@ -9,16 +10,15 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "sampler/bytecode.h"
 #include "sampler/frames.h"
 #include "sampler/pyobj.h"
 #include "sampler/record.h"
 
+#define BYTECODE_MAX    (1u << 28)
 #define CODES_MAX       65536
 #define LINETABLE_MAX   (1u << 20)
-#define BYTECODE_MAX    (1u << 28)
 #define FRAME_SLOTS_MAX (1 << 20)
-#define SCANNED_MAX     (1u << 20) /* bytes of bytecode */
-#define CACHES_MAX      9          /* units behind an instruction that calls */
 /* Decoding in one tick takes at most this long; the rest waits for the next tick. */
 #define DECODE_NS (200 * NS_PER_US)
 /* An address is not trusted for longer than this without comparing; nor at all while the code object is this young, or
@@ -134,6 +134,13 @@ struct code *codes_find_retired(const struct codes *c, raddr_t addr)
 		if (c->retired[i]->addr == addr)
 			return c->retired[i];
 	return NULL;
+}
+
+uint64_t codes_content(const struct codes *c, raddr_t addr)
+{
+	const struct code *code = codes_find(c, addr);
+
+	return code ? code->content : 0;
 }
 
 static bool grow(struct codes *c)
@@ -375,58 +382,6 @@ static int read_symbol(struct codes *c, const struct remote *r, const uint8_t *h
 	return code->symbol ? 0 : -ENOMEM;
 }
 
-static void set_bits(uint8_t *bits, uint32_t first, uint32_t last, uint32_t units)
-{
-	for (uint32_t unit = first; unit <= last && unit < units; unit++)
-		bits[unit / 8] |= (uint8_t)(1u << unit % 8);
-}
-
-static void set_call(struct code *code, uint32_t unit, uint8_t calling, uint32_t units)
-{
-	uint32_t at = unit + calling % CALLING_SELDOM - 1;
-
-	set_bits(code->calling, at, at, units);
-	if (calling > CALLING_SELDOM)
-		set_bits(code->seldom, at, at, units);
-}
-
-/* Which instructions leave the frame, and which can call. Specialisation changes bytecode while it runs, but neither of these. What
- * looks like one may be the cache behind another one: a bit too many does no harm. Without memory, or where the bytecode cannot be
- * read, nothing is known. */
-static void read_bytecode(const struct codes *c, const struct remote *r, struct code *code)
-{
-	uint32_t units = code->bytecode_bytes / 2;
-	uint8_t *bytes;
-
-	if (c->abi->frames != FRAMES_STACK || code->bytecode_bytes > SCANNED_MAX)
-		return;
-	bytes = malloc(code->bytecode_bytes);
-	if (!bytes || remote_read(r, code->bytecode, bytes, code->bytecode_bytes) != 0)
-		goto out;
-	code->leaving = calloc(units / 8 + 1, 1);
-	code->calling = calloc(units / 8 + 1, 1);
-	code->resuming = calloc(units / 8 + 1, 1);
-	code->seldom = calloc(units / 8 + 1, 1);
-	for (uint32_t i = 0; code->leaving && code->calling && code->resuming && code->seldom && i < units; i++) {
-		uint8_t opcode = bytes[2 * i], calling = c->abi->calling[opcode];
-
-		if (memchr(c->abi->leaving_opcodes, opcode, strlen((const char *)c->abi->leaving_opcodes)))
-			set_bits(code->leaving, i, i, units);
-		if (calling == CALLING_SUBSCRIPT)
-			calling = bytes[2 * i + 1] == NB_SUBSCR ? CALLING_SELDOM + 1 : 0;
-		if (!calling)
-			continue;
-		if (calling == CALLING_HIDDEN)
-			set_bits(code->calling, i, i + CACHES_MAX, units);
-		else if (calling > CALLING_RESUMES)
-			set_bits(code->resuming, i, i + calling - CALLING_RESUMES - 1, units);
-		else
-			set_call(code, i, calling, units);
-	}
-out:
-	free(bytes);
-}
-
 /* Where it calls and from which slots. Without memory, or where the bytecode cannot be read, none is known. */
 static void read_sites(const struct codes *c, const struct remote *r, const uint8_t *head, struct code *code)
 {
@@ -465,7 +420,7 @@ static int decode(struct codes *c, const struct remote *r, raddr_t addr, struct 
 	err = read_extent(c, r, head, code);
 	if (err)
 		return err;
-	read_bytecode(c, r, code);
+	bytecode_read(c->abi, r, code);
 	read_sites(c, r, head, code);
 	read_lines(c, r, frame_u64(head, abi->code.linetable), code);
 	return read_symbol(c, r, head, code);

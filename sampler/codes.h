@@ -56,6 +56,8 @@ void codes_free(struct codes *codes);
 
 /* The code object at addr as it was decoded, or NULL: not seen yet. Valid until the next load or recheck. */
 struct code *codes_find(const struct codes *codes, raddr_t addr);
+/* What a decoded one says, as a hash (struct code, content); 0: not seen yet. */
+uint64_t codes_content(const struct codes *codes, raddr_t addr);
 /* Decodes the object at addr. 0, or -EPROTO (no code object can be read there), -ENOMEM, -ENOSPC (not now: the time allowed for decoding
  * in this tick is used up). */
 int codes_load(struct codes *codes, const struct remote *r, raddr_t addr, uint64_t now_ns, struct code **ret_code);

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "sampler/calls.h"
 #include "sampler/prove.h"
 
 #define JUDGE_NS (10 * NS_PER_MS) /* held samples are judged no more often than this */
@@ -98,7 +99,7 @@ static void judge_held(struct target *target, const struct walker *w, uint32_t i
 	uint32_t unknown;
 
 	if (prove_knows(target, w, &held->stack, 0, &unknown) ||
-	    (held->one_copy && walk_calls_are_rare(w, &held->stack, target->edges)))
+	    (held->one_copy && calls_are_rare(w, &held->stack, target->edges)))
 		take_held(target, i);
 	else
 		lose_held(target, i);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sampler/look.h"
+#include "sampler/calls.h"
 
 #include <errno.h>
 #include <string.h>
@@ -142,7 +143,7 @@ int look_walk(struct walker *w, struct thread *t)
 	if (err)
 		return err;
 	/* What has been left can be the callee of an earlier call. */
-	if (t->leaf_left && !walk_knows_left(w, &t->seen)) {
+	if (t->leaf_left && !calls_know_left(w, &t->seen)) {
 		t->seen.depth--;
 		if (t->seen_plain > t->seen.depth)
 			t->seen_plain = t->seen.depth;

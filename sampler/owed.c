@@ -35,10 +35,7 @@ uint64_t owed_current(struct walker *w, struct thread *t, raddr_t current)
 
 uint64_t owed_leaf(const struct walker *w, const struct thread *t)
 {
-	const struct code *code =
-		t->seen.depth > 0 ? codes_find(w->codes, t->seen.frames[t->seen.depth - 1].code) : NULL;
-
-	return code ? code->content : 0;
+	return t->seen.depth > 0 ? codes_content(w->codes, t->seen.frames[t->seen.depth - 1].code) : 0;
 }
 
 static bool is_of(const struct owed *owed, const struct thread *t, uint64_t function)

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "sampler/callee.h"
+#include "sampler/calls.h"
 #include "sampler/held.h"
 #include "sampler/heapcalls.h"
 #include "sampler/look.h"
@@ -42,7 +43,7 @@ static bool sight_alike(struct target *target, const struct walker *w, const str
 		whole = false;
 	}
 	if (!target->callees) /* else only what frames say of their calls is learnt from */
-		target->edges_learnt += walk_sight_calls(w, &t->seen, alike, target->edges);
+		target->edges_learnt += calls_sight(w, &t->seen, alike, target->edges);
 	return whole;
 }
 
@@ -108,7 +109,7 @@ bool prove_knows(const struct target *target, const struct walker *w, const stru
 {
 	if (target->callees)
 		return heap_knows_calls(w, stack, from, target->edges, ret_unknown);
-	return walk_knows_calls(w, stack, from, target->edges);
+	return calls_are_known(w, stack, from, target->edges);
 }
 
 /* Up to this frame the calls are those of the latest accepted sample. */
@@ -154,12 +155,12 @@ static void sight_calls(struct target *target, const struct walker *w, struct th
 	if (target->held_latest < target->held_count && held->thread == t->id && held->tick + 1 == w->tick)
 		whole = sight_alike(target, w, t, &held->stack, held->agreed && t->agreed);
 	if ((one_copy || t->seen.apart) && !whole && t->agreed && !w->plan->slow)
-		target->edges_learnt += walk_sight_once(w, &t->seen, target->edges);
+		target->edges_learnt += calls_sight_once(w, &t->seen, target->edges);
 }
 
 static bool knows_sites(const struct target *target, const struct walker *w, const struct pystack *stack)
 {
-	return target->callees ? heap_knows_sites(w, stack, target->edges) : walk_knows_sites(w, stack, target->edges);
+	return target->callees ? heap_knows_sites(w, stack, target->edges) : calls_have_known_sites(w, stack, target->edges);
 }
 
 static int confirms(const struct target *target, bool one_copy)
@@ -207,7 +208,7 @@ int prove_calls(struct target *target, struct walker *w, struct thread *t, uint1
 		return prove_empty(target, w, t);
 	w->moves = thread_moves(t);
 	if (t->agreed && !w->plan->slow && !target->callees)
-		walk_count(w, &t->seen, target->edges);
+		calls_count(w, &t->seen, target->edges);
 	/* The copy of a thread that stands is exact: where the thread state names another frame, the walk missed some. */
 	if (!t->agreed && still_proved(target, t))
 		return -EAGAIN;
@@ -216,7 +217,7 @@ int prove_calls(struct target *target, struct walker *w, struct thread *t, uint1
 	if (t->agreed && still_proved(target, t)) {
 		target->edges_learnt++;
 		if (!target->callees)
-			walk_learn_calls(w, &t->seen, target->edges);
+			calls_learn(w, &t->seen, target->edges);
 		return 0;
 	}
 	if (target->callees && heap_refutes(w, &t->seen, target->edges))
@@ -231,7 +232,7 @@ int prove_calls(struct target *target, struct walker *w, struct thread *t, uint1
 		return -EAGAIN;
 	if (prove_knows(target, w, &t->seen, 0, &unknown))
 		return 0;
-	if (one_copy && walk_has_false_call(w, &t->seen, target->edges))
+	if (one_copy && calls_have_false(w, &t->seen, target->edges))
 		return -EAGAIN;
 	/* A caller that stands where no call was ever seen has gone on: this copy is torn. */
 	if (!one_copy && !knows_sites(target, w, &t->seen))

@@ -173,13 +173,6 @@ static int put_off(struct target *target, struct thread *t, struct walker *w, ui
 	return -EINPROGRESS;
 }
 
-static uint64_t content_of(const struct target *target, const struct pyframe *frame)
-{
-	const struct code *code = codes_find(target->codes, frame->code);
-
-	return code ? code->content : 0;
-}
-
 /* Notes where the generators of a whole stack call what lies above them on the data stack. */
 static void note_resumed(struct target *target, const struct thread *t)
 {
@@ -190,7 +183,8 @@ static void note_resumed(struct target *target, const struct thread *t)
 		bool within = thread_in_chunks(t, frame->frame);
 
 		if (within && outside)
-			resumed_note(&target->resumed, content_of(target, frame - 1), content_of(target, frame), frame[-1].offset);
+			resumed_note(&target->resumed, codes_content(target->codes, frame[-1].code),
+			             codes_content(target->codes, frame->code), frame[-1].offset);
 		outside = !within;
 	}
 }
@@ -368,7 +362,8 @@ int target_tick(struct target *target, uint64_t now_ns)
 	struct walker w = {.abi = &target->proc.abi,
 	                   .remote = &target->remote,
 	                   .codes = target->codes,
-	                   .edges = target->edges, .resumed = &target->resumed,
+	                   .edges = target->edges,
+	                   .resumed = &target->resumed,
 	                   .now_ns = now_ns};
 	int err;
 

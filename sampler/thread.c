@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Above 400 lines: all of it keeps the guess of one thread, what it read last, and what it remembers. */
 #include "sampler/thread.h"
 
 #include <errno.h>

@@ -49,26 +49,6 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
  * 0, -EAGAIN, -EPROTO or -ENOMEM. */
 int walk_chain(struct walker *w, struct thread *t, raddr_t current);
 
-/* Whether all calls of a stack, from that of frame `from` on, are in the set; whether all its callers stand where some call
- * was once seen. For frames on the data stack; of others heapcalls.h knows. */
-bool walk_knows_calls(const struct walker *w, const struct pystack *stack, uint32_t from, struct edges *edges);
-bool walk_knows_sites(const struct walker *w, const struct pystack *stack, struct edges *edges);
-/* Those of the `count` outermost frames were seen alike once more. True: one has become known. */
-bool walk_sight_calls(const struct walker *w, const struct pystack *stack, uint32_t count, struct edges *edges);
-
-/* They were seen in one copy: known by their share, if it is large enough. True: one has become known. */
-bool walk_sight_once(const struct walker *w, const struct pystack *stack, struct edges *edges);
-/* Whether the innermost call, of a frame that had been left when it was copied, is known (edges_sight_left()). */
-bool walk_knows_left(const struct walker *w, const struct pystack *stack);
-/* They were seen while the thread stood. */
-void walk_learn_calls(const struct walker *w, const struct pystack *stack, struct edges *edges);
-/* One of them is none, by all that was seen of its parts: the copy is torn. */
-bool walk_has_false_call(const struct walker *w, const struct pystack *stack, struct edges *edges);
-/* Nothing speaks against those that are not known. */
-bool walk_calls_are_rare(const struct walker *w, const struct pystack *stack, struct edges *edges);
-/* Counts the sites and callees of a stack, where its tick's turn is. */
-void walk_count(const struct walker *w, const struct pystack *stack, struct edges *edges);
-
 /* So many of the outermost frames are the same and stand at the same instructions; whether the next one is the same, too. */
 uint32_t stack_alike(const struct pystack *a, const struct pystack *b, bool *ret_same_callee);
 

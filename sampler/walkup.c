@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Above 400 lines: one climb, whose steps share its state (struct climb). */
 /* The walk up the data stack (3.11+): from the outermost frame to the leaf, told by the frames themselves.
  *
- * One copy of a chunk is close to one instant, while the thread state's "current frame", read a microsecond earlier,
- * is not of that instant. So the leaf is found from the copy: a frame starts where its caller ends, links back to it, and
+ * One copy of a chunk is close to one instant, while the thread state's "current frame", read a little later, is not
+ * of that instant. So the leaf is found from the copy: a frame starts where its caller ends, links back to it, and
  * its caller says that it is suspended in a call. What lies above the leaf is dead: to 3.13 the leaf itself does not say
  * "suspended"; since 3.14 a dead frame's code is cleared. Two things lie elsewhere and are looked for by their link back
  * to the frame below: generators' frames in their objects, and the shims on the C stack through which C called Python. */

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sampler/bytecode.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CACHES_MAX 9 /* units behind an instruction that calls */
+
+static void set_bits(uint8_t *bits, uint32_t first, uint32_t last, uint32_t units)
+{
+	for (uint32_t unit = first; unit <= last && unit < units; unit++)
+		bits[unit / 8] |= (uint8_t)(1u << unit % 8);
+}
+
+static void set_call(struct code *code, uint32_t unit, uint8_t calling, uint32_t units)
+{
+	uint32_t at = unit + calling % CALLING_SELDOM - 1;
+
+	set_bits(code->calling, at, at, units);
+	if (calling > CALLING_SELDOM)
+		set_bits(code->seldom, at, at, units);
+}
+
+void bytecode_read(const struct pyabi *abi, const struct remote *r, struct code *code)
+{
+	uint32_t units = code->bytecode_bytes / 2;
+	uint8_t *bytes;
+
+	if (abi->frames != FRAMES_STACK || code->bytecode_bytes > SCANNED_MAX)
+		return;
+	bytes = malloc(code->bytecode_bytes);
+	if (!bytes || remote_read(r, code->bytecode, bytes, code->bytecode_bytes) != 0)
+		goto out;
+	code->leaving = calloc(units / 8 + 1, 1);
+	code->calling = calloc(units / 8 + 1, 1);
+	code->resuming = calloc(units / 8 + 1, 1);
+	code->seldom = calloc(units / 8 + 1, 1);
+	for (uint32_t i = 0; code->leaving && code->calling && code->resuming && code->seldom && i < units; i++) {
+		uint8_t opcode = bytes[2 * i], calling = abi->calling[opcode];
+
+		if (memchr(abi->leaving_opcodes, opcode, strlen((const char *)abi->leaving_opcodes)))
+			set_bits(code->leaving, i, i, units);
+		if (calling == CALLING_SUBSCRIPT)
+			calling = bytes[2 * i + 1] == NB_SUBSCR ? CALLING_SELDOM + 1 : 0;
+		if (!calling)
+			continue;
+		if (calling == CALLING_HIDDEN)
+			set_bits(code->calling, i, i + CACHES_MAX, units);
+		else if (calling > CALLING_RESUMES)
+			set_bits(code->resuming, i, i + calling - CALLING_RESUMES - 1, units);
+		else
+			set_call(code, i, calling, units);
+	}
+out:
+	free(bytes);
+}

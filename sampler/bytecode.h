@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the bytecode of a code object says of the frames that execute it (3.11+). */
+#ifndef SAMPLED_SAMPLER_BYTECODE_H
+#define SAMPLED_SAMPLER_BYTECODE_H
+
+#include "sampler/codes.h"
+
+#define SCANNED_MAX (1u << 20) /* bytes of bytecode; what is longer is not looked at */
+
+/* Which instructions leave the frame, and which can call. Specialisation changes bytecode while it runs, but neither of these. What
+ * looks like one may be the cache behind another one: a bit too many does no harm. Without memory, or where the bytecode cannot be
+ * read, nothing is known. */
+void bytecode_read(const struct pyabi *abi, const struct remote *r, struct code *code);
+
+#endif

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sampler/calls.h"
+
+#include "base/hash.h"
+
+#define COUNT_TICKS     16   /* one stack in so many is counted */
+#define ADJACENT_BYTES  4096 /* a frame is smaller, with few exceptions */
+#define COUNT_ALL_TICKS 4096 /* but all of the first */
+
+/* A frame's code, and where it stands in it, as hashes; whether mostly nothing is called there. */
+static uint64_t site_of(const struct walker *w, const struct pyframe *frame, uint64_t *ret_content, bool *ret_seldom)
+{
+	const struct code *code = codes_find(w->codes, frame->code);
+
+	if (!code)
+		code = codes_find_retired(w->codes, frame->code);
+	*ret_content = code ? code->content : frame->code;
+	*ret_seldom = code && code_calls_seldom(code, frame->offset);
+	return hash_combine(*ret_content, (uint64_t)frame->offset) | 1;
+}
+
+/* Whether both lie on the data stack, one on the other. */
+static bool is_adjacent(const struct pyframe *caller, const struct pyframe *callee)
+{
+	return !caller->generator && !callee->generator && callee->frame - caller->frame < ADJACENT_BYTES;
+}
+
+/* Goes through the calls of a stack from the one of frame `from` on, outermost first, up to that of frame `to` - 1. fn returns
+ * false to stop. */
+static bool each_call(const struct walker *w, const struct pystack *stack, uint32_t from, uint32_t to, void *context,
+                      bool (*fn)(void *context, const struct call *call))
+{
+	uint32_t first = from > EDGE_SITES ? from - EDGE_SITES : 0;
+	uint64_t sites[EDGE_SITES] = {0}; /* the latest ones, in a circle */
+	bool caller_seldom = false;
+
+	for (uint32_t i = first; i < to; i++) {
+		bool seldom;
+		uint64_t content, site = site_of(w, &stack->frames[i], &content, &seldom), key = content;
+
+		if (i >= from) {
+			struct call call = {.site = i > 0 ? sites[(i + EDGE_SITES - 1) % EDGE_SITES] : 1,
+			                    .callee = content | 1,
+			                    .seldom = caller_seldom,
+			                    .adjacent = i > 0 && is_adjacent(&stack->frames[i - 1], &stack->frames[i])};
+
+			for (uint32_t k = 1; k <= EDGE_SITES; k++)
+				key = hash_combine(key, sites[(i + EDGE_SITES - k) % EDGE_SITES]);
+			call.key = key | 1;
+			if (!fn(context, &call))
+				return false;
+		}
+		sites[i % EDGE_SITES] = site;
+		caller_seldom = seldom;
+	}
+	return true;
+}
+
+struct sighting {
+	struct edges *edges;
+	uint64_t now_ns;
+	bool learnt;
+};
+
+static bool call_known(void *context, const struct call *call)
+{
+	return edges_has(context, call->key);
+}
+
+static bool call_known_apart(void *context, const struct call *call)
+{
+	return edges_has(context, call->key) || edges_has_single(context, call);
+}
+
+static bool site_known(void *context, const struct call *call)
+{
+	return edges_has(context, call->site);
+}
+
+static bool call_rare(void *context, const struct call *call)
+{
+	return edges_is_rare(context, call);
+}
+
+static bool sight(void *context, const struct call *call)
+{
+	struct sighting *s = context;
+
+	s->learnt |= edges_sight(s->edges, call, s->now_ns);
+	return true;
+}
+
+static bool sight_once(void *context, const struct call *call)
+{
+	struct sighting *s = context;
+
+	s->learnt |= edges_sight_once(s->edges, call, s->now_ns);
+	return true;
+}
+
+bool calls_are_known(const struct walker *w, const struct pystack *stack, uint32_t from, struct edges *edges)
+{
+	return each_call(w, stack, from, stack->depth, edges, stack->apart ? call_known_apart : call_known);
+}
+
+bool calls_have_known_sites(const struct walker *w, const struct pystack *stack, struct edges *edges)
+{
+	return each_call(w, stack, 0, stack->depth, edges, site_known);
+}
+
+static bool call_not_false(void *context, const struct call *call)
+{
+	return !edges_is_false(context, call);
+}
+
+bool calls_have_false(const struct walker *w, const struct pystack *stack, struct edges *edges)
+{
+	return !each_call(w, stack, 0, stack->depth, edges, call_not_false);
+}
+
+bool calls_are_rare(const struct walker *w, const struct pystack *stack, struct edges *edges)
+{
+	return each_call(w, stack, 0, stack->depth, edges, call_rare);
+}
+
+bool calls_sight(const struct walker *w, const struct pystack *stack, uint32_t count, struct edges *edges)
+{
+	struct sighting s = {.edges = edges, .now_ns = w->now_ns};
+
+	each_call(w, stack, 0, count, &s, sight);
+	return s.learnt;
+}
+
+static bool sight_single(void *context, const struct call *call)
+{
+	struct sighting *s = context;
+
+	if (call->adjacent)
+		s->learnt |= edges_sight_single(s->edges, call, s->now_ns);
+	return true;
+}
+
+bool calls_sight_once(const struct walker *w, const struct pystack *stack, struct edges *edges)
+{
+	struct sighting s = {.edges = edges, .now_ns = w->now_ns};
+
+	each_call(w, stack, 0, stack->depth, &s, stack->apart ? sight_single : sight_once);
+	return s.learnt;
+}
+
+static bool sight_left(void *context, const struct call *call)
+{
+	struct sighting *s = context;
+
+	s->learnt = edges_sight_left(s->edges, call, s->now_ns);
+	return true;
+}
+
+bool calls_know_left(const struct walker *w, const struct pystack *stack)
+{
+	struct sighting s = {.edges = w->edges, .now_ns = w->now_ns};
+
+	each_call(w, stack, stack->depth - 1, stack->depth, &s, sight_left);
+	return s.learnt;
+}
+
+static bool learn(void *context, const struct call *call)
+{
+	edges_learn(context, call);
+	return true;
+}
+
+void calls_learn(const struct walker *w, const struct pystack *stack, struct edges *edges)
+{
+	each_call(w, stack, 0, stack->depth, edges, learn);
+}
+
+/* Notes one more of the latest parts of a stack. False: it is among them, as in recursion, which counts once. */
+static bool is_new_part(uint64_t *latest, uint32_t i, uint64_t part)
+{
+	for (uint32_t k = 0; k < EDGE_SITES; k++)
+		if (latest[k] == part)
+			return false;
+	latest[i % EDGE_SITES] = part;
+	return true;
+}
+
+void calls_count(const struct walker *w, const struct pystack *stack, struct edges *edges)
+{
+	uint32_t weight = w->tick < COUNT_ALL_TICKS ? 1 : COUNT_TICKS;
+	uint64_t sites[EDGE_SITES] = {0}, callees[EDGE_SITES] = {0};
+
+	if (w->tick % weight != 0)
+		return;
+	for (uint32_t i = 0; i < stack->depth; i++) {
+		bool seldom;
+		uint64_t content, site = site_of(w, &stack->frames[i], &content, &seldom);
+
+		if (is_new_part(sites, i, site))
+			edges_count(edges, site, weight, w->now_ns);
+		if (is_new_part(callees, i, content | 1))
+			edges_count(edges, content | 1, weight, w->now_ns);
+	}
+}

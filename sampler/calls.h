@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The calls of a stack, and what the set of known calls (edges.h) says of them. */
+#ifndef SAMPLED_SAMPLER_CALLS_H
+#define SAMPLED_SAMPLER_CALLS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sampler/walk.h"
+
+/* Whether all calls of a stack, from that of frame `from` on, are in the set; whether all its callers stand where some call
+ * was once seen. For frames on the data stack; of others heapcalls.h knows. */
+bool calls_are_known(const struct walker *w, const struct pystack *stack, uint32_t from, struct edges *edges);
+bool calls_have_known_sites(const struct walker *w, const struct pystack *stack, struct edges *edges);
+/* Those of the `count` outermost frames were seen alike once more. True: one has become known. */
+bool calls_sight(const struct walker *w, const struct pystack *stack, uint32_t count, struct edges *edges);
+
+/* They were seen in one copy: known by their share, if it is large enough. True: one has become known. */
+bool calls_sight_once(const struct walker *w, const struct pystack *stack, struct edges *edges);
+/* Whether the innermost call, of a frame that had been left when it was copied, is known (edges_sight_left()). */
+bool calls_know_left(const struct walker *w, const struct pystack *stack);
+/* They were seen while the thread stood. */
+void calls_learn(const struct walker *w, const struct pystack *stack, struct edges *edges);
+/* One of them is none, by all that was seen of its parts: the copy is torn. */
+bool calls_have_false(const struct walker *w, const struct pystack *stack, struct edges *edges);
+/* Nothing speaks against those that are not known. */
+bool calls_are_rare(const struct walker *w, const struct pystack *stack, struct edges *edges);
+/* Counts the sites and callees of a stack, where its tick's turn is. */
+void calls_count(const struct walker *w, const struct pystack *stack, struct edges *edges);
+
+#endif
