@@ -14,10 +14,10 @@ static void set_bits(uint8_t *bits, uint32_t first, uint32_t last, uint32_t unit
 
 static void set_call(struct code *code, uint32_t unit, uint8_t calling, uint32_t units)
 {
-	uint32_t at = unit + calling % CALLING_SELDOM - 1;
+	uint32_t at = unit + (calling & CALLING_UNITS) - 1;
 
 	set_bits(code->calling, at, at, units);
-	if (calling > CALLING_SELDOM)
+	if (calling & CALLING_SELDOM)
 		set_bits(code->seldom, at, at, units);
 }
 
@@ -40,17 +40,38 @@ void bytecode_read(const struct pyabi *abi, const struct remote *r, struct code 
 
 		if (memchr(abi->leaving_opcodes, opcode, strlen((const char *)abi->leaving_opcodes)))
 			set_bits(code->leaving, i, i, units);
-		if (calling == CALLING_SUBSCRIPT)
+		if (calling == CALLING_SUBSCRIPT || calling == CALLING_QUIET_SUBSCRIPT)
 			calling = bytes[2 * i + 1] == NB_SUBSCR ? CALLING_SELDOM + 1 : 0;
 		if (!calling)
 			continue;
 		if (calling == CALLING_HIDDEN)
 			set_bits(code->calling, i, i + CACHES_MAX, units);
 		else if (calling > CALLING_RESUMES)
-			set_bits(code->resuming, i, i + calling - CALLING_RESUMES - 1, units);
+			set_bits(code->resuming, i, i + (calling & CALLING_UNITS) - 1, units);
 		else
 			set_call(code, i, calling, units);
 	}
 out:
 	free(bytes);
+}
+
+bool bytecode_is_quiet(const struct pyabi *abi, const struct remote *r, const struct code *code, int64_t offset)
+{
+	uint8_t bytes[2 * (CACHES_MAX + 1)];
+	int64_t first = offset - 2 * CACHES_MAX;
+
+	if (first < 0)
+		first = 0;
+	if (abi->frames != FRAMES_STACK || offset < 0 || offset + 2 > (int64_t)code->bytecode_bytes ||
+	    remote_read(r, code->bytecode + (uint64_t)first, bytes, (size_t)(offset + 2 - first)) != 0)
+		return false;
+	for (int64_t at = offset; at >= first; at -= 2) {
+		uint8_t calling = abi->calling[bytes[at - first]];
+
+		if (calling == CALLING_QUIET_SUBSCRIPT)
+			return at == offset;
+		if (calling < CALLING_QUIET_SUBSCRIPT && (calling & CALLING_UNITS) == (offset - at) / 2 + 1)
+			return (calling & CALLING_QUIET) != 0;
+	}
+	return false;
 }

@@ -12,4 +12,8 @@
  * read, nothing is known. */
 void bytecode_read(const struct pyabi *abi, const struct remote *r, struct code *code);
 
+/* Whether the instruction that a frame stands at in a call is specialised, at this moment, so that it runs no Python function in the
+ * interpreter's loop. */
+bool bytecode_is_quiet(const struct pyabi *abi, const struct remote *r, const struct code *code, int64_t offset);
+
 #endif
