@@ -2,6 +2,7 @@
 #include "sampler/calls.h"
 
 #include "base/hash.h"
+#include "sampler/bytecode.h"
 
 #define COUNT_TICKS     16   /* one stack in so many is counted */
 #define ADJACENT_BYTES  4096 /* a frame is smaller, with few exceptions */
@@ -25,6 +26,20 @@ static bool is_adjacent(const struct pyframe *caller, const struct pyframe *call
 	return !caller->generator && !callee->generator && callee->frame - caller->frame < ADJACENT_BYTES;
 }
 
+struct place { /* where a call is made */
+	const struct walker *w;
+	const struct pyframe *caller;
+};
+
+/* A caller whose instruction is specialised for C does not run a Python function in the same loop. */
+static bool can_call(const struct call *call)
+{
+	const struct place *place = call->context;
+	const struct code *code = codes_find(place->w->codes, place->caller->code);
+
+	return !code || !bytecode_is_quiet(place->w->abi, place->w->remote, code, place->caller->offset);
+}
+
 /* Goes through the calls of a stack from the one of frame `from` on, outermost first, up to that of frame `to` - 1. fn returns
  * false to stop. */
 static bool each_call(const struct walker *w, const struct pystack *stack, uint32_t from, uint32_t to, void *context,
@@ -39,9 +54,14 @@ static bool each_call(const struct walker *w, const struct pystack *stack, uint3
 		uint64_t content, site = site_of(w, &stack->frames[i], &content, &seldom), key = content;
 
 		if (i >= from) {
+			struct place place = {.w = w, .caller = i > 0 ? &stack->frames[i - 1] : NULL};
 			struct call call = {.site = i > 0 ? sites[(i + EDGE_SITES - 1) % EDGE_SITES] : 1,
 			                    .callee = content | 1,
 			                    .seldom = caller_seldom,
+			                    .awaited = stack->frames[i].awaited,
+			                    .can_be = i > 0 && stack->frames[i].direct ? can_call : NULL,
+			                    .context = &place,
+			                    .proven = stack->frames[i].proven,
 			                    .adjacent = i > 0 && is_adjacent(&stack->frames[i - 1], &stack->frames[i])};
 
 			for (uint32_t k = 1; k <= EDGE_SITES; k++)
@@ -69,7 +89,8 @@ static bool call_known(void *context, const struct call *call)
 
 static bool call_known_apart(void *context, const struct call *call)
 {
-	return edges_has(context, call->key) || edges_has_single(context, call);
+	return edges_has(context, call->key) || edges_has_single(context, call) ||
+	       (call->awaited && edges_has_edge(context, call));
 }
 
 static bool site_known(void *context, const struct call *call)
@@ -145,6 +166,23 @@ bool calls_sight_once(const struct walker *w, const struct pystack *stack, struc
 	struct sighting s = {.edges = edges, .now_ns = w->now_ns};
 
 	each_call(w, stack, 0, stack->depth, &s, stack->apart ? sight_single : sight_once);
+	return s.learnt;
+}
+
+static bool sight_proven(void *context, const struct call *call)
+{
+	struct sighting *s = context;
+
+	if (call->proven)
+		s->learnt |= edges_sight(s->edges, call, s->now_ns);
+	return true;
+}
+
+bool calls_sight_proven(const struct walker *w, const struct pystack *stack, struct edges *edges)
+{
+	struct sighting s = {.edges = edges, .now_ns = w->now_ns};
+
+	each_call(w, stack, 0, stack->depth, &s, sight_proven);
 	return s.learnt;
 }
 

@@ -28,4 +28,7 @@ bool calls_are_rare(const struct walker *w, const struct pystack *stack, struct 
 /* Counts the sites and callees of a stack, where its tick's turn is. */
 void calls_count(const struct walker *w, const struct pystack *stack, struct edges *edges);
 
+/* The calls of this stack that were proven while it was read were seen once more. True: one has become known. */
+bool calls_sight_proven(const struct walker *w, const struct pystack *stack, struct edges *edges);
+
 #endif

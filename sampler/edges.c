@@ -166,6 +166,15 @@ static uint64_t several_of(const struct call *call)
 	return hash_u64(call->site) | 1;
 }
 
+/* A copy can be torn at the same site more often than not, where that calls C for an instant and a Python function shortly after. */
+static bool can_be(struct pending *pending, const struct call *call)
+{
+	if (!call->can_be || call->can_be(call))
+		return true;
+	pending->singles = 0;
+	return false;
+}
+
 static void learn_edge(struct edges *e, const struct call *call)
 {
 	if (calls_another(e, call))
@@ -183,6 +192,11 @@ void edges_learn(struct edges *e, const struct call *call)
 bool edges_has_single(const struct edges *e, const struct call *call)
 {
 	return edges_has(e, edge_of(call)) && !edges_has(e, several_of(call));
+}
+
+bool edges_has_edge(const struct edges *e, const struct call *call)
+{
+	return edges_has(e, edge_of(call));
 }
 
 bool edges_sight_key(struct edges *e, uint64_t key, uint64_t now_ns)
@@ -226,7 +240,7 @@ bool edges_sight_once(struct edges *e, const struct call *call, uint64_t now_ns)
 	if (pending->singles < UINT16_MAX)
 		pending->singles++;
 	singles = pending->singles;
-	if (singles < SHARE_SIGHTINGS || singles * SHARE < seen || calls_another(e, call))
+	if (singles < SHARE_SIGHTINGS || singles * SHARE < seen || calls_another(e, call) || !can_be(pending, call))
 		return false;
 	*pending = (struct pending){0};
 	edges_learn(e, call);
@@ -256,7 +270,7 @@ bool edges_sight_left(struct edges *e, const struct call *call, uint64_t now_ns)
 	if (pending->singles < UINT16_MAX)
 		pending->singles++;
 	if (pending->singles < LEFT_SIGHTINGS || pending->singles * (uint64_t)SHARE < seen_of(e, call) ||
-	    calls_another(e, call))
+	    calls_another(e, call) || !can_be(pending, call))
 		return false;
 	*pending = (struct pending){0};
 	edges_learn(e, call);

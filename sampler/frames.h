@@ -17,6 +17,9 @@ struct pyframe { /* what one sample keeps of a frame */
 	int64_t offset;    /* of the instruction, in bytes from the first one; below 0: nothing ran yet */
 	uint64_t callable; /* what its value stack has for the call it stands at; 0: not looked at */
 	bool generator; /* it lies in an object of its own (3.11+) */
+	bool direct;    /* the interpreter's loop runs it for its caller, without C between them */
+	bool awaited;   /* its caller's own frame names it */
+	bool proven;    /* it was its caller's callee while they were read, later than the rest */
 };
 
 /* Frames of one stack, outermost first. */

@@ -5,10 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
-#define FIRST_LOOKS 64  /* at a thread */
-#define STANDS      5   /* reads in which the thread state and the frames disagree in the same way, after the first */
-#define LINKS_MAX   256 /* links followed in one go */
-#define FETCHES_MAX 16  /* of them such as were not copied */
+#define FIRST_LOOKS 64 /* at a thread */
+#define STANDS      5  /* reads in which the thread state and the frames disagree in the same way, after the first */
 
 static bool is_seen(const struct thread *t, raddr_t frame)
 {
@@ -16,45 +14,6 @@ static bool is_seen(const struct thread *t, raddr_t frame)
 		if (t->seen.frames[i].frame == frame)
 			return true;
 	return false;
-}
-
-/* What a link of the moment before leads to may be no frame any more: outside the data stack lie shims and generators' frames. */
-static bool is_outside(struct walker *w, const uint8_t *bytes)
-{
-	raddr_t addr = frame_code(w->abi, bytes);
-	struct code *code;
-
-	if (frame_is_shim(w->abi, bytes))
-		return true;
-	return frame_is_generator(w->abi, bytes) &&
-	       (codes_find(w->codes, addr) || codes_load(w->codes, w->remote, addr, w->now_ns, &code) == 0);
-}
-
-/* Follows the chain from the current frame down to the frames that were found, so that the next read has all that lies
- * outside the data stack between them. True: something is wanted that was not before. */
-static bool want_links(struct walker *w, struct thread *t, raddr_t frame)
-{
-	uint32_t before = t->heap_count;
-
-	for (int i = 0, fetched = 0; i < LINKS_MAX && frame_may_be(frame) && !is_seen(t, frame); i++) {
-		uint32_t copied;
-		const uint8_t *bytes = walk_copy(w, t, frame, 0, &copied);
-		uint8_t memory[PYABI_FRAME_MAX];
-
-		if (!bytes) {
-			/* One of the data stack is met when the walk gets there. */
-			if (thread_in_chunks(t, frame) || thread_want_remembered(t, frame, w->tick) != 0 ||
-			    fetched++ == FETCHES_MAX ||
-			    remote_read(w->remote, frame, memory, (size_t)w->abi->frame.bytes) != 0 ||
-			    !is_outside(w, memory) || !thread_want(t, frame, w->tick))
-				break;
-			bytes = memory;
-			thread_remember(t, frame, frame_previous(w->abi, bytes));
-		}
-		frame = frame_previous(w->abi, bytes);
-	}
-	w->grew |= t->heap_count > before;
-	return t->heap_count > before;
 }
 
 /* The newest chunk of the data stack, as the thread state names it, must be the newest of the guess. */
@@ -118,11 +77,69 @@ static bool leads_outside(const struct thread *t, raddr_t current)
 	return !is_seen(t, current) && (t->leads_on || !thread_in_chunks(t, current));
 }
 
+/* What has been left can be the callee of an earlier call. */
+static void cut_left(struct walker *w, struct thread *t, raddr_t *leaf)
+{
+	if (!t->leaf_left || calls_know_left(w, &t->seen))
+		return;
+	t->seen.depth--;
+	if (t->seen_plain > t->seen.depth)
+		t->seen_plain = t->seen.depth;
+	*leaf = t->seen.frames[t->seen.depth - 1].frame;
+}
+
+/* The frames of the data stack, and those that they lead to; and whether the thread state agrees. */
+static int walk_frames(struct walker *w, struct thread *t, raddr_t current)
+{
+	struct disagreement before = t->disagreement;
+	raddr_t leaf;
+	int err;
+
+	w->chase = t->apart && t->apart->count > 0;
+	for (;;) {
+		err = walk_up(w, t, current, &leaf);
+		if (err == -EPROTO)
+			return walk_chain(w, t, current);
+		if (err)
+			return err;
+		cut_left(w, t, &leaf);
+		if (leaf == current || cut_called_since(t, current)) {
+			t->agreed = true;
+			t->stands = 0;
+			return 0;
+		}
+		if (w->chase || is_seen(t, current))
+			break;
+		w->chase = true;
+	}
+	/* Whether what has been left is shown is decided anew in each tick, and is no change. */
+	t->disagreement = (struct disagreement){.current = current, .leaf = t->left ? t->left : leaf};
+	if (t->seen.depth > 0 && !t->left)
+		t->disagreement.offset = t->seen.frames[t->seen.depth - 1].offset;
+	if (leads_outside(t, current))
+		w->outside = current;
+	/* They differ since the thread went on between the two copies. When it stands like this, the thread state is right. In a short loop
+	 * two reads are soon alike by chance, many are not. */
+	if (memcmp(&before, &t->disagreement, sizeof(before)) != 0) {
+		t->stands = 0;
+	} else if (++t->stands >= STANDS) {
+		t->agreed = true;
+		return walk_chain(w, t, current);
+	} else {
+		return -EAGAIN;
+	}
+	w->why = RETRY_LINK;
+	if (w->outside)
+		return -EAGAIN; /* what it leads to is linked no more */
+	/* At first they differ since what lies outside the data stack is not known yet. */
+	return t->looks < FIRST_LOOKS ? -EAGAIN : 0;
+}
+
 int look_walk(struct walker *w, struct thread *t)
 {
-	raddr_t current, leaf;
-	struct disagreement before = t->disagreement;
-	int err = walk_current(w, t, &current);
+	raddr_t current;
+	int err =
+		plan_reserve(w->plan, APART_FETCHES * (PYABI_FRAME_MAX + 16)) ? walk_current(w, t, &current) : -ENOMEM;
 
 	w->outside = 0;
 	t->looks += t->looks < FIRST_LOOKS;
@@ -135,52 +152,7 @@ int look_walk(struct walker *w, struct thread *t)
 	if (w->abi->frames == FRAMES_HEAP)
 		return walk_chain(w, t, current);
 	err = match_chunks(w, t);
-	if (err)
-		return err;
-	err = walk_up(w, t, current, &leaf);
-	if (err == -EPROTO)
-		return walk_chain(w, t, current);
-	if (err)
-		return err;
-	/* What has been left can be the callee of an earlier call. */
-	if (t->leaf_left && !calls_know_left(w, &t->seen)) {
-		t->seen.depth--;
-		if (t->seen_plain > t->seen.depth)
-			t->seen_plain = t->seen.depth;
-		leaf = t->seen.frames[t->seen.depth - 1].frame;
-	}
-	/* Whether what has been left is shown is decided anew in each tick, and is no change. */
-	t->disagreement = (struct disagreement){.current = current, .leaf = t->left ? t->left : leaf};
-	if (t->seen.depth > 0 && !t->left)
-		t->disagreement.offset = t->seen.frames[t->seen.depth - 1].offset;
-	if (leaf == current || cut_called_since(t, current)) {
-		t->agreed = true;
-		t->stands = 0;
-		return 0;
-	}
-	if (leads_outside(t, current))
-		w->outside = current;
-	if (want_links(w, t, current))
-		return -EAGAIN;
-	w->outside = 0;
-	/* They differ since the thread went on between the two copies. When it stands like this, the thread state is right. In a short loop
-	 * two reads are soon alike by chance, many are not. */
-	if (memcmp(&before, &t->disagreement, sizeof(before)) != 0) {
-		t->stands = 0;
-	} else if (++t->stands >= STANDS) {
-		t->agreed = true;
-		return walk_chain(w, t, current);
-	} else {
-		return -EAGAIN;
-	}
-	w->why = RETRY_LINK;
-	/* To a frame that was not in this copy, or is linked no more. */
-	if (leads_outside(t, current)) {
-		w->outside = current;
-		return -EAGAIN;
-	}
-	/* At first they differ since what lies outside the data stack is not known yet. */
-	return t->looks < FIRST_LOOKS ? -EAGAIN : 0;
+	return err ? err : walk_frames(w, t, current);
 }
 
 int look_again(struct target *target, struct walker *w, struct thread *t)
@@ -189,7 +161,7 @@ int look_again(struct target *target, struct walker *w, struct thread *t)
 	int err;
 
 	plan_clear(&target->again);
-	if (!thread_plan(t, w->abi, &target->again, false))
+	if (!thread_plan(t, w->abi, &target->again, w->tick, false))
 		return -ENOMEM;
 	generation = target_plan_generation(target, t->interp, &target->again, w->now_ns);
 	err = plan_read(&target->again, w->remote);

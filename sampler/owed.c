@@ -4,7 +4,7 @@
 #include "base/clock.h"
 
 #define OWED_NS   (10 * NS_PER_S)
-#define SHIMS_MAX 4 /* one on the other */
+#define LINKS_MAX 8 /* followed from the current frame down to the function that ran */
 
 static uint64_t content_of(struct walker *w, raddr_t addr)
 {
@@ -15,20 +15,27 @@ static uint64_t content_of(struct walker *w, raddr_t addr)
 	return code->content;
 }
 
-uint64_t owed_current(struct walker *w, struct thread *t, raddr_t current)
+uint64_t owed_current(struct walker *w, struct thread *t)
 {
-	for (int i = 0; i < SHIMS_MAX && frame_may_be(current); i++) {
+	raddr_t frame = w->outside;
+	bool since = false; /* what was met so far was called since the data stack was copied */
+
+	if (w->beyond)
+		return content_of(w, w->beyond);
+	for (int i = 0; i < LINKS_MAX && frame_may_be(frame); i++) {
 		uint8_t memory[PYABI_FRAME_MAX];
 		uint32_t copied;
-		const uint8_t *bytes = walk_copy(w, t, current, 0, &copied);
+		const uint8_t *bytes = walk_copy(w, t, frame, 0, &copied);
 
-		if (!bytes && remote_read(w->remote, current, memory, (size_t)w->abi->frame.bytes) != 0)
-			return 0;
-		if (!bytes)
+		if (!bytes || (since && thread_in_chunks(t, frame)) || frame_code(w->abi, bytes) == 0) {
+			if (remote_read(w->remote, frame, memory, (size_t)w->abi->frame.bytes) != 0)
+				return 0;
 			bytes = memory;
-		if (!frame_is_shim(w->abi, bytes))
+			since = true;
+		}
+		if (!frame_is_shim(w->abi, bytes) && !(since && thread_in_chunks(t, frame)))
 			return frame_code(w->abi, bytes) ? content_of(w, frame_code(w->abi, bytes)) : 0;
-		current = frame_previous(w->abi, bytes);
+		frame = frame_previous(w->abi, bytes);
 	}
 	return 0;
 }

@@ -11,8 +11,8 @@
 
 #include "sampler/target.h"
 
-/* The function whose frame the thread state named as current in the copy in w->plan, as a hash; 0: unknown. */
-uint64_t owed_current(struct walker *w, struct thread *t, raddr_t current);
+/* The function that ran, as a hash, where the walk of w->plan ended at C that led on to what was not found (w->outside); 0: unknown. */
+uint64_t owed_current(struct walker *w, struct thread *t);
 /* The innermost function of t->seen. */
 uint64_t owed_leaf(const struct walker *w, const struct thread *t);
 /* Puts the sample off. False: too many are, or in vain. */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 
@@ -104,6 +105,11 @@ uint32_t plan_add(struct plan *p, raddr_t from, uint32_t bytes)
 	return p->count++;
 }
 
+bool plan_reserve(struct plan *p, uint32_t bytes)
+{
+	return p->room_bytes - p->used_bytes >= bytes || grow_memory(p, bytes);
+}
+
 static uint32_t end_of(const struct plan *p, uint32_t segment)
 {
 	return segment + 1 < p->segment_count ? p->segments[segment + 1].first : p->count;
@@ -175,4 +181,32 @@ int plan_read(struct plan *p, const struct remote *r)
 	p->read_segments += p->segment_count;
 	take_time(p, clock_now_ns() - started_ns);
 	return err;
+}
+
+uint32_t plan_put(struct plan *p, const struct remote *r, const struct iovec *from, uint32_t count, int *ret_read)
+{
+	uint32_t first = p->count;
+	uint64_t started_ns = clock_now_ns();
+
+	while (p->room - p->count < count)
+		if (!grow_pieces(p))
+			return PLAN_FULL;
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t at = (p->used_bytes + 15) & ~15u, bytes = (uint32_t)from[i].iov_len;
+
+		if (at > p->room_bytes || p->room_bytes - at < bytes)
+			return PLAN_FULL;
+		p->local[i] = (struct iovec){.iov_base = p->memory + at, .iov_len = bytes};
+		p->pieces[p->count++] =
+			(struct piece){.from = (raddr_t)(uintptr_t)from[i].iov_base, .bytes = bytes, .at = at};
+		p->used_bytes = at + bytes;
+		p->read_bytes += bytes;
+	}
+	*ret_read = remote_readv(r, p->local, from, count);
+	for (int i = 0; i < *ret_read; i++)
+		p->pieces[first + (uint32_t)i].ok = true;
+	p->reads++;
+	p->read_segments += count;
+	p->read_ns += clock_now_ns() - started_ns;
+	return first;
 }

@@ -55,7 +55,13 @@ uint32_t plan_add(struct plan *p, raddr_t from, uint32_t bytes);
 /* Reads all pieces and notes which came. 0, or -ESRCH, -EPERM when nothing can be read any more. */
 int plan_read(struct plan *p, const struct remote *r);
 
-/* A piece's bytes, or NULL when it was not read. Valid until the next plan_add(). */
+/* After plan_read(): room for so many bytes. False: out of memory. */
+bool plan_reserve(struct plan *p, uint32_t bytes);
+/* After that: adds these pieces, and reads them now, in one go. The index of the first, or PLAN_FULL where there is no room; *ret_read: how
+ * many of them were read, or -errno. */
+uint32_t plan_put(struct plan *p, const struct remote *r, const struct iovec *from, uint32_t count, int *ret_read);
+
+/* A piece's bytes, or NULL when it was not read. Valid until the next plan_add() or plan_reserve(). */
 static inline const uint8_t *plan_bytes(const struct plan *p, uint32_t index)
 {
 	return index < p->count && p->pieces[index].ok ? p->memory + p->pieces[index].at : NULL;

@@ -12,10 +12,11 @@
 #include "sampler/look.h"
 #include "sampler/still.h"
 
-#define CONFIRMS      6         /* double reads at a call not known yet */
-#define CONFIRMS_FAST 1         /* unthrottled, while there is room for the sample to be held */
-#define GROWTHS       8         /* of those on the heap may have come closer only, by what they told to copy */
-#define CONFIRM_OF    16        /* of so many such samples that lie on the data stack as a whole, one is confirmed */
+#define CONFIRMS      6  /* double reads at a call not known yet */
+#define CONFIRMS_FAST 1  /* unthrottled, while there is room for the sample to be held */
+#define GROWTHS       8  /* of those on the heap may have come closer only, by what they told to copy */
+#define CONFIRM_OF    16 /* of so many such samples that lie on the data stack as a whole, one is confirmed */
+#define DOUBTS        64 /* fetches of frames outside the data stack in which more is read to learn their calls */
 #define STEP_NS       NS_PER_US /* random waits are shorter */
 
 static void swap_stacks(struct pystack *a, struct pystack *b)
@@ -27,18 +28,19 @@ static void swap_stacks(struct pystack *a, struct pystack *b)
 }
 
 /* Two copies of a thread: what is alike in them was no chance. Where they are alike as a whole and the thread state agreed, that
- * goes for all calls. Else it goes for those on the data stack up to where they part: each of the two was copied there in one piece. */
+ * goes for all calls. Else it goes for those up to where they part, or where one lies outside the data stack that was read after the
+ * rest (`late`): each of the two was copied there in one go. */
 static bool sight_alike(struct target *target, const struct walker *w, const struct thread *t,
-                        const struct pystack *other, bool agreed)
+                        const struct pystack *other, bool agreed, bool late)
 {
 	bool same_callee;
 	uint32_t alike = stack_alike(&t->seen, other, &same_callee);
 	bool whole = alike == t->seen.depth && alike == other->depth;
 
-	if (!whole || !agreed) {
+	if (!whole || !agreed || late) {
 		uint32_t calls = alike + same_callee;
 
-		for (alike = 0; alike < calls && thread_in_chunks(t, t->seen.frames[alike].frame); alike++)
+		for (alike = 0; alike < calls && !(late && t->seen.frames[alike].generator); alike++)
 			;
 		whole = false;
 	}
@@ -64,16 +66,16 @@ static void fall_out_of_step(struct target *target)
 static int learn_calls(struct target *target, struct walker *w, struct thread *t)
 {
 	struct copy first;
-	bool agreed;
+	bool agreed, late;
 	int err;
 
 	target->facts.confirms++;
 	fall_out_of_step(target);
 	plan_clear(&target->again);
-	if (!thread_plan(t, w->abi, &target->again, false))
+	if (!thread_plan(t, w->abi, &target->again, w->tick, false))
 		return -ENOMEM;
 	first = t->copy;
-	if (!thread_plan(t, w->abi, &target->again, true))
+	if (!thread_plan(t, w->abi, &target->again, w->tick, true))
 		return -ENOMEM;
 	err = plan_read(&target->again, w->remote);
 	if (err)
@@ -83,12 +85,13 @@ static int learn_calls(struct target *target, struct walker *w, struct thread *t
 	if (err)
 		return err;
 	agreed = t->agreed;
+	late = t->late;
 	swap_stacks(&t->seen, &target->first_copy);
 	t->copy = first;
 	err = look_walk(w, t);
 	if (err)
 		return err;
-	return sight_alike(target, w, t, &target->first_copy, agreed && t->agreed) ? 0 : -EAGAIN;
+	return sight_alike(target, w, t, &target->first_copy, agreed && t->agreed, late || t->late) ? 0 : -EAGAIN;
 }
 
 /* Where frames lie on the heap, only a part of the stack is read, and what it shows is learnt, whole or not. */
@@ -153,14 +156,17 @@ static void sight_calls(struct target *target, const struct walker *w, struct th
 	bool whole = false;
 
 	if (target->held_latest < target->held_count && held->thread == t->id && held->tick + 1 == w->tick)
-		whole = sight_alike(target, w, t, &held->stack, held->agreed && t->agreed);
+		whole = sight_alike(target, w, t, &held->stack, held->agreed && t->agreed, held->late || t->late);
+	if (t->agreed && t->late)
+		target->edges_learnt += calls_sight_proven(w, &t->seen, target->edges);
 	if ((one_copy || t->seen.apart) && !whole && t->agreed && !w->plan->slow)
 		target->edges_learnt += calls_sight_once(w, &t->seen, target->edges);
 }
 
 static bool knows_sites(const struct target *target, const struct walker *w, const struct pystack *stack)
 {
-	return target->callees ? heap_knows_sites(w, stack, target->edges) : calls_have_known_sites(w, stack, target->edges);
+	return target->callees ? heap_knows_sites(w, stack, target->edges)
+	                       : calls_have_known_sites(w, stack, target->edges);
 }
 
 static int confirms(const struct target *target, bool one_copy)
@@ -207,13 +213,17 @@ int prove_calls(struct target *target, struct walker *w, struct thread *t, uint1
 	if (t->seen.depth == 0)
 		return prove_empty(target, w, t);
 	w->moves = thread_moves(t);
-	if (t->agreed && !w->plan->slow && !target->callees)
+	if (t->agreed && !w->plan->slow && !target->callees && !t->recalled)
 		calls_count(w, &t->seen, target->edges);
 	/* The copy of a thread that stands is exact: where the thread state names another frame, the walk missed some. */
 	if (!t->agreed && still_proved(target, t))
 		return -EAGAIN;
 	if (prove_knows(target, w, &t->seen, known_calls(t), &unknown))
 		return 0;
+	if (t->apart)
+		t->apart->doubts = DOUBTS;
+	if (t->recalled)
+		return -EAGAIN;
 	if (t->agreed && still_proved(target, t)) {
 		target->edges_learnt++;
 		if (!target->callees)
@@ -234,8 +244,8 @@ int prove_calls(struct target *target, struct walker *w, struct thread *t, uint1
 		return 0;
 	if (one_copy && calls_have_false(w, &t->seen, target->edges))
 		return -EAGAIN;
-	/* A caller that stands where no call was ever seen has gone on: this copy is torn. */
-	if (!one_copy && !knows_sites(target, w, &t->seen))
+	/* A caller that stands where no call was ever seen has gone on: this copy is torn. What is late is put off. */
+	if (t->late || (!one_copy && !knows_sites(target, w, &t->seen)))
 		return -EAGAIN;
 	fall_out_of_step(target);
 	return held_add(target, t, status, one_copy, w->now_ns, weight_ns);

@@ -14,10 +14,11 @@
 #include "sampler/still.h"
 #include "sampler/target.h"
 
-#define RETRIES       6  /* reads of one thread after the first */
-#define GROWTHS       64 /* such reads that came closer, since the guess has grown */
-#define OUTSIDE_LOOKS 3  /* at a thread that was in a function outside the data stack which could not be copied */
-#define DOUBT_NS      NS_PER_MS /* a doubted code object is compared no more often than this */
+#define RETRIES 6  /* reads of one thread after the first */
+#define GROWTHS 64 /* such reads that came closer, since the guess has grown */
+#define OUTSIDE_LOOKS                                                                                                  \
+	3 /* at a thread that was in a function outside the data stack which could not be copied; unthrottled, 1 */
+#define DOUBT_NS NS_PER_MS /* a doubted code object is compared no more often than this */
 #define CHECKED_NS                                                                                                     \
 	NS_PER_MS /* so long after a look at all code objects of a stack only those of new frames are looked at */
 #define WATCH_NS      (500 * NS_PER_US) /* thread lists and `collecting` are read no more often than this */
@@ -193,7 +194,7 @@ static void note_resumed(struct target *target, const struct thread *t)
 static void sample_thread(struct target *target, struct thread *t, struct walker *w)
 {
 	uint64_t weight_ns = take_weight(target, t, w->now_ns);
-	uint64_t ran = 0; /* the function that ran at the first look, where that matters */
+	uint64_t ran = 0; /* the function that ran when a look failed for what lies outside the data stack */
 	uint16_t status = 0;
 	int err;
 
@@ -213,16 +214,19 @@ static void sample_thread(struct target *target, struct thread *t, struct walker
 			t->taken = t->shadow = true;
 			return;
 		}
-		if (err == -EAGAIN && i + grown == 0 && w->outside)
-			ran = owed_current(w, t, w->outside);
+		if (err == -EAGAIN && !ran && w->outside)
+			ran = owed_current(w, t);
 		if (err == 0 && ran && owed_leaf(w, t) != ran) {
 			pay_other(target, t, w);
 			err = -EAGAIN;
 		}
-		if (err == 0)
+		if (err == 0) {
 			err = judge(target, t, w, weight_ns, &status);
+			if (err == -EAGAIN && t->late && !ran)
+				ran = owed_leaf(w, t);
+		}
 		if ((err != -EAGAIN && err != -EPROTO) || i == RETRIES || grown == GROWTHS || w->exhausted ||
-		    (ran && i + grown == OUTSIDE_LOOKS - 1))
+		    (ran && i + grown + 1 >= (target->options->interval_ns ? OUTSIDE_LOOKS : 1)))
 			break;
 		target->facts.retries[w->grew ? RETRY_GUESS : w->why]++;
 	}
@@ -234,7 +238,7 @@ static void sample_thread(struct target *target, struct thread *t, struct walker
 		if (target->owed_count > 0)
 			owed_pay(target, t, owed_leaf(w, t));
 		note_checked(target, t, w->now_ns);
-		if (w->abi->frames == FRAMES_STACK && t->heap_count > 0)
+		if (t->seen.apart)
 			note_resumed(target, t);
 		if (w->abi->frames == FRAMES_HEAP)
 			thread_order_heap(t, w->tick);
@@ -281,7 +285,7 @@ static int read_all(struct target *target, bool watch, uint64_t now_ns)
 	if (abi->gil != GIL_INTERPRETER && target->proc.gil_current)
 		target->piece_gil = plan_add(&target->plan, target->proc.gil_current, 8);
 	for (uint32_t i = 0; i < target->awake_count; i++)
-		if (!thread_plan(target->awake[i], abi, &target->plan, false))
+		if (!thread_plan(target->awake[i], abi, &target->plan, target->tick, false))
 			return -ENOMEM;
 	for (uint32_t i = 0; i < target->interp_count; i++) {
 		struct interp *interp = &target->interps[i];

@@ -6,13 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
-
 #define HEAP_MAX          20000u
-#define HEAP_MANY         12u  /* heap frames; each costs up to 0.35 µs a sample, used or not */
-#define HEAP_KEEP_TICKS   256  /* so long one is read on without being used */
-#define HEAP_FORGET_TICKS 2    /* so long where there are many */
-#define NO_SHIM_TICKS     1000 /* so long what was no shim is not looked at again */
+#define HEAP_MANY         12u /* heap frames; each costs up to 0.35 µs a sample, used or not */
+#define HEAP_KEEP_TICKS   256 /* so long one is read on without being used */
+#define HEAP_FORGET_TICKS 2   /* so long where there are many */
 #define CHUNK_SIZE_MAX    (256u << 20)
 
 bool stack_push(struct pystack *stack, struct pyframe frame)
@@ -46,28 +43,11 @@ bool stack_copy(struct pystack *stack, const struct pystack *from, uint32_t coun
 	return true;
 }
 
-/* Those that joined are few. */
-static void sort_heap(struct thread *t)
-{
-	for (; t->heap_sorted < t->heap_count; t->heap_sorted++) {
-		struct heap_frame joined = t->heap[t->heap_sorted];
-		uint32_t at = t->heap_sorted;
-
-		for (; at > 0 && t->heap[at - 1].frame > joined.frame; at--)
-			t->heap[at] = t->heap[at - 1];
-		t->heap[at] = joined;
-	}
-}
-
 static bool plan_heap(struct thread *t, const struct pyabi *abi, struct plan *plan, bool reversed)
 {
-	bool sorted = abi->frames == FRAMES_STACK;
-
-	if (sorted)
-		sort_heap(t);
 	t->copy.heap = plan->count;
 	t->copy.heap_count = t->heap_count;
-	t->copy.reversed = reversed && !sorted;
+	t->copy.reversed = reversed;
 	for (uint32_t i = 0; i < t->heap_count; i++) {
 		uint32_t k = t->copy.reversed ? t->heap_count - 1 - i : i;
 
@@ -98,28 +78,11 @@ static bool plan_head(struct thread *t, const struct pyabi *abi, struct plan *pl
 	return t->copy.head != PLAN_FULL;
 }
 
-bool thread_plan(struct thread *t, const struct pyabi *abi, struct plan *plan, bool reversed)
+bool thread_plan(struct thread *t, const struct pyabi *abi, struct plan *plan, uint64_t tick, bool reversed)
 {
 	if (abi->frames == FRAMES_HEAP)
 		return plan_heap(t, abi, plan, reversed) && plan_head(t, abi, plan) && plan_chunks(t, plan);
-	return plan_chunks(t, plan) && plan_head(t, abi, plan) && plan_heap(t, abi, plan, reversed);
-}
-
-uint32_t thread_find_heap(const struct thread *t, raddr_t frame)
-{
-	uint32_t low = 0, high = t->heap_sorted < t->copy.heap_count ? t->heap_sorted : t->copy.heap_count;
-
-	while (low < high) {
-		uint32_t middle = (low + high) / 2;
-
-		if (t->heap[middle].frame == frame)
-			return middle;
-		if (t->heap[middle].frame < frame)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return UINT32_MAX;
+	return plan_chunks(t, plan) && plan_head(t, abi, plan) && apart_plan(t->apart, plan, tick, &t->copy.apart);
 }
 
 bool thread_want(struct thread *t, raddr_t frame, uint64_t tick)
@@ -153,47 +116,11 @@ bool thread_in_chunks(const struct thread *t, raddr_t addr)
 	return false;
 }
 
-static struct memory *memory_of(const struct thread *t, raddr_t frame)
+struct apart *thread_apart(struct thread *t)
 {
-	return &t->memories[hash_u64(frame) % MEMORIES];
-}
-
-static void remember(struct thread *t, struct memory memory)
-{
-	if (!t->memories)
-		t->memories = calloc(MEMORIES, sizeof(*t->memories));
-	if (t->memories)
-		*memory_of(t, memory.frame) = memory;
-}
-
-void thread_remember(struct thread *t, raddr_t frame, raddr_t previous)
-{
-	remember(t, (struct memory){.frame = frame, .previous = previous});
-}
-
-void thread_remember_no_shim(struct thread *t, raddr_t addr, uint64_t tick)
-{
-	remember(t, (struct memory){.frame = addr, .no_shim_tick = tick});
-}
-
-bool thread_is_no_shim(const struct thread *t, raddr_t addr, uint64_t tick)
-{
-	const struct memory *memory = t->memories ? memory_of(t, addr) : NULL;
-
-	return memory && memory->frame == addr && memory->no_shim_tick != 0 &&
-	       tick - memory->no_shim_tick < NO_SHIM_TICKS;
-}
-
-int thread_want_remembered(struct thread *t, raddr_t frame, uint64_t tick)
-{
-	if (!t->memories || memory_of(t, frame)->frame != frame || memory_of(t, frame)->no_shim_tick != 0)
-		return 0;
-	for (uint32_t i = 0; i < MEMORIES && memory_of(t, frame)->frame == frame && !thread_in_chunks(t, frame); i++) {
-		if (!thread_want(t, frame, tick))
-			return -ENOMEM;
-		frame = memory_of(t, frame)->previous;
-	}
-	return 1;
+	if (!t->apart)
+		t->apart = calloc(1, sizeof(*t->apart));
+	return t->apart;
 }
 
 static bool is_in_order(const struct thread *t)
@@ -243,7 +170,7 @@ void thread_want_cframe(struct thread *t, raddr_t cframe, uint64_t tick)
 
 void thread_prune(struct thread *t, uint64_t tick)
 {
-	uint32_t kept = 0, sorted = UINT32_MAX;
+	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < t->cframe_count; i++)
 		if (tick - t->cframes[i].used_tick < HEAP_KEEP_TICKS)
@@ -252,13 +179,12 @@ void thread_prune(struct thread *t, uint64_t tick)
 	kept = 0;
 
 	for (uint32_t i = 0; i < t->heap_count; i++) {
-		if (i == t->heap_sorted)
-			sorted = kept;
 		if (tick - t->heap[i].used_tick < (t->heap_count > HEAP_MANY ? HEAP_FORGET_TICKS : HEAP_KEEP_TICKS))
 			t->heap[kept++] = t->heap[i];
 	}
-	t->heap_sorted = sorted < kept ? sorted : kept;
 	t->heap_count = kept;
+	if (t->apart)
+		apart_age(t->apart, tick);
 }
 
 void thread_drop_chunks(struct thread *t, uint32_t count)
@@ -402,7 +328,7 @@ void thread_release(struct thread *t)
 	oncpu_release(&t->oncpu);
 	thread_drop_chunks(t, 0);
 	free(t->chunks);
-	free(t->memories);
+	free(t->apart);
 	free(t->heap);
 	free(t->seen.frames);
 	free(t->last.frames);

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "sampler/apart.h"
 #include "sampler/frames.h"
 #include "sampler/oncpu.h"
 #include "sampler/plan.h"
@@ -27,7 +28,7 @@ struct chunk { /* a piece of the data stack: 3.11+ */
 	uint32_t last_bytes, last_room;
 };
 
-struct heap_frame { /* a frame, or shim, outside the data stack that a sample reads by itself */
+struct heap_frame { /* a frame, or cframe, that a sample reads by itself */
 	raddr_t frame;
 	uint64_t used_tick;
 };
@@ -38,7 +39,8 @@ struct copy {
 	uint32_t cframes, cframe_count;
 	uint32_t chunks, chunk_count;
 	uint32_t same_chunks; /* so many are as they were at the latest accepted sample */
-	uint32_t heap, heap_count;
+	struct apart_copy apart;
+	uint32_t heap, heap_count; /* to 3.10 */
 	bool reversed; /* the heap frames come in the opposite order */
 };
 
@@ -53,13 +55,6 @@ struct run {
 	uint16_t status, flags;
 	uint64_t t_first_ns, t_last_ns, weight_ns;
 };
-
-struct memory { /* what a frame outside the data stack last linked back to */
-	raddr_t frame, previous;
-	uint64_t no_shim_tick; /* or when it was seen to be no frame at all; 0: it is one */
-};
-
-#define MEMORIES 1024u /* by address; a later one takes the place of an earlier one */
 
 struct thread {
 	raddr_t tstate;
@@ -81,10 +76,9 @@ struct thread {
 	bool root_link_known;
 	struct chunk *chunks; /* oldest first */
 	uint32_t chunk_count, chunk_room;
-	struct heap_frame *heap; /* frames on the data stack (3.11+): by address at each copy; else outermost first */
+	struct heap_frame *heap; /* to 3.10: all frames, outermost first */
 	uint32_t heap_count, heap_room;
-	struct memory *memories; /* owned; NULL: nothing remembered yet */
-	uint32_t heap_sorted;    /* so many are in order; behind them those that joined since */
+	struct apart *apart; /* owned; what lies outside the data stack (3.11+); NULL: nothing was met yet */
 
 	struct copy copy;
 
@@ -108,6 +102,8 @@ struct thread {
 	bool leaf_left;      /* the leaf had been left when it was copied, but not when its caller was */
 	bool leads_on;       /* where that leaf stands, C was seen to lead on to further frames */
 	bool agreed;         /* that they are the same, or that the chain decided */
+	bool late;           /* a part of it was read after the rest: it is no instant's, and teaches nothing by itself */
+	bool recalled;       /* a generator among it had yielded by then, and its caller is the one that was remembered */
 
 	struct run run;
 	struct frame *frames; /* the run's stack, outermost first */
@@ -137,25 +133,18 @@ struct thread {
  * that was read stops the target for a moment when it next stores there, and what is copied in that moment is no random one.
  * Heap frames of versions that have no data
  * stack are read outermost first, or last where `reversed`. False: out of memory. */
-bool thread_plan(struct thread *t, const struct pyabi *abi, struct plan *plan, bool reversed);
+bool thread_plan(struct thread *t, const struct pyabi *abi, struct plan *plan, uint64_t tick, bool reversed);
 /* Puts the frames of t->seen first in the guess, outermost first. */
 void thread_order_heap(struct thread *t, uint64_t tick);
-/* The copied heap frame at this address: its index in the guess, or UINT32_MAX. */
-uint32_t thread_find_heap(const struct thread *t, raddr_t frame);
-/* Notes that the frame at this address, outside the data stack, belongs to the guess. False: out of memory or bound. */
+/* Notes that the heap frame at this address belongs to the guess. False: out of memory or bound. */
 bool thread_want(struct thread *t, raddr_t frame, uint64_t tick);
-/* Remembers what such a frame links back to; a stack of coroutines that runs again is soon known by its innermost one. */
-void thread_remember(struct thread *t, raddr_t frame, raddr_t previous);
-/* Remembers, for some ticks, that what lies there is no shim; and whether that is remembered. */
-void thread_remember_no_shim(struct thread *t, raddr_t addr, uint64_t tick);
-bool thread_is_no_shim(const struct thread *t, raddr_t addr, uint64_t tick);
-/* Notes this frame, if it is remembered, and all below it up to the data stack. 1: done; 0: not remembered; -ENOMEM. */
-int thread_want_remembered(struct thread *t, raddr_t frame, uint64_t tick);
+/* t->apart, made where there is none yet. NULL: out of memory. */
+struct apart *thread_apart(struct thread *t);
 /* Whether an address lies in the data stack. */
 bool thread_in_chunks(const struct thread *t, raddr_t addr);
 /* Notes that the thread state points to this cframe now; the one longest unused makes room. */
 void thread_want_cframe(struct thread *t, raddr_t cframe, uint64_t tick);
-/* Forgets heap frames not used for long. */
+/* Forgets what was not used for long. */
 void thread_prune(struct thread *t, uint64_t tick);
 /* Keeps the copy of the data stack in this plan, which t->seen was found in, for thread_find_same(). */
 void thread_keep_copy(struct thread *t, const struct plan *plan);

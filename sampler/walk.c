@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "base/hash.h"
+#include "sampler/links.h"
 #include "sampler/record.h"
 
 /* The copy of `bytes` bytes at addr, where the thread's pieces have it. *hint: the heap frame to look at first, then those
@@ -23,13 +24,7 @@ static const uint8_t *find_copy(const struct walker *w, const struct thread *t, 
 		}
 	}
 	if (w->abi->frames == FRAMES_STACK) {
-		uint32_t k = thread_find_heap(t, addr);
-
-		if (k == UINT32_MAX)
-			return NULL;
-		t->heap[k].used_tick = w->tick;
-		*ret_bytes = bytes;
-		return plan_bytes(p, copy_heap_piece(&t->copy, k));
+		return apart_find(&t->copy.apart, p, addr, ret_bytes);
 	}
 	for (uint32_t i = 0, n = t->copy.heap_count; i < n; i++) {
 		uint32_t k = *hint >= n ? i : *hint >= i ? *hint - i : *hint + n - i;
@@ -162,8 +157,10 @@ int walk_chain(struct walker *w, struct thread *t, raddr_t current)
 
 		if (++steps > 2 * REC_DEPTH_MAX || !frame_may_be(frame))
 			return -EPROTO;
+		if (!bytes && abi->frames == FRAMES_STACK && !thread_in_chunks(t, frame))
+			bytes = links_copy(w, t, frame, 0, &copied);
 		if (!bytes) {
-			if (!thread_want(t, frame, w->tick))
+			if (abi->frames == FRAMES_HEAP && !thread_want(t, frame, w->tick))
 				return -ENOMEM;
 			missing++;
 			w->grew = true;

@@ -21,15 +21,17 @@ struct walker {
 	struct codes *codes;
 	struct edges *edges; /* the calls that are known */
 	const struct resumed *resumed;
-	struct plan *plan;   /* that holds the copy */
+	struct plan *plan; /* that holds the copy */
 	uint64_t tick;
 	uint64_t now_ns;
 	bool exhausted; /* no more code can be decoded in this tick: reading again is in vain */
 	raddr_t doubted; /* code that an instruction pointer does not lie in: what is cached may be of an object before it. 0: none */
 	bool moves;           /* thread_moves() of the thread whose calls are asked about */
 	enum retry_cause why; /* the thread has to be read again */
+	bool chase;      /* the chain of the current frame leads to what else would not be found */
 	raddr_t outside; /* the current frame, where it, or what it stands on, lies outside the data stack and was not found; else 0 */
-	bool grew; /* the guess has grown: reading again is worth while */
+	raddr_t beyond; /* then: the code of the innermost frame in the copy of the data stack that C led on to; 0: none */
+	bool grew;      /* the guess has grown: reading again is worth while */
 };
 
 /* The copy of a frame wherever the thread's pieces have it, or NULL; hint: where in the guess to look first. *ret_bytes: how many

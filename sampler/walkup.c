@@ -10,18 +10,14 @@
 #include <errno.h>
 
 #include "base/hash.h"
+#include "sampler/links.h"
 #include "sampler/record.h"
 #include "sampler/walk.h"
 
 /* Of so many frames that had been left when they were copied, all but one were alive when their caller was copied: by this share the
  * oracles' shares agree best with those of the stopped programs (tests/oracle/run --bias; 3.11 to 3.15). */
 #define LEFT_OF   4
-#define LINKS_MAX 256 /* heap frames, and shims, that one walk looks at */
-
-struct link { /* a copied heap frame: the index in the guess, and what it links back to */
-	raddr_t previous;
-	uint32_t heap;
-};
+#define SHIMS_MAX 256 /* below the outermost frame */
 
 struct climb {
 	struct walker *w;
@@ -30,8 +26,7 @@ struct climb {
 	uint32_t chunk; /* index of the chunk that `top` lies in */
 	bool calls; /* the innermost frame so far stands where an instruction can call, or is the interpreter's own */
 	bool through_c; /* a frame that is not suspended has a frame above it: only the leaf's own mark proves that one alive */
-	struct link generators[LINKS_MAX], shims[LINKS_MAX];
-	uint32_t generator_count, shim_count;
+	struct links links;
 	raddr_t top; /* where the innermost data-stack frame so far ends: the next one begins here, or in the next chunk */
 };
 
@@ -60,57 +55,6 @@ static const uint8_t *chunk_frame(const struct climb *c, uint32_t chunk, raddr_t
 	return p->memory + piece->at + from;
 }
 
-static const uint8_t *heap_frame_at(const struct climb *c, raddr_t frame)
-{
-	uint32_t i = thread_find_heap(c->t, frame);
-	const uint8_t *bytes;
-
-	if (i == UINT32_MAX)
-		return NULL;
-	bytes = plan_bytes(c->w->plan, copy_heap_piece(&c->t->copy, i));
-	if (bytes && frame_is_shim(c->w->abi, bytes))
-		c->t->heap[i].used_tick = c->w->tick;
-	return bytes;
-}
-
-/* Sorts the copied heap frames by what they can be: callees are looked for among them at every step. */
-static void sort_links(struct climb *c)
-{
-	const struct pyabi *abi = c->w->abi;
-
-	for (uint32_t i = 0; i < c->t->copy.heap_count; i++) {
-		const uint8_t *bytes = plan_bytes(c->w->plan, copy_heap_piece(&c->t->copy, i));
-		raddr_t previous = bytes ? frame_previous(abi, bytes) : 0;
-
-		if (previous == 0)
-			continue;
-		if (frame_is_shim(abi, bytes)) {
-			if (c->shim_count < LINKS_MAX)
-				c->shims[c->shim_count++] = (struct link){.previous = previous, .heap = i};
-		} else if (frame_code(abi, bytes) != 0 && frame_is_generator(abi, bytes) &&
-		           c->generator_count < LINKS_MAX) {
-			c->generators[c->generator_count++] = (struct link){.previous = previous, .heap = i};
-		}
-	}
-}
-
-/* Of these links, the frame that links back to `caller`. */
-static const uint8_t *linked_to(const struct climb *c, const struct link *links, uint32_t count, raddr_t caller,
-                                raddr_t *ret_frame)
-{
-	for (uint32_t i = 0; i < count; i++) {
-		struct heap_frame *heap = &c->t->heap[links[i].heap];
-
-		if (links[i].previous != caller)
-			continue;
-		heap->used_tick = c->w->tick;
-		thread_remember(c->t, heap->frame, caller);
-		*ret_frame = heap->frame;
-		return plan_bytes(c->w->plan, copy_heap_piece(&c->t->copy, links[i].heap));
-	}
-	return NULL;
-}
-
 /* Whether the chain below the outermost frame ends as it must; asked of the target once for each link. */
 static int check_root_link(const struct climb *c, raddr_t link)
 {
@@ -124,7 +68,7 @@ static int check_root_link(const struct climb *c, raddr_t link)
 	for (int i = 0; at != 0 && at != end; i++) {
 		uint8_t bytes[PYABI_FRAME_MAX];
 
-		if (i == LINKS_MAX || thread_in_chunks(c->t, at) ||
+		if (i == SHIMS_MAX || thread_in_chunks(c->t, at) ||
 		    remote_read(c->w->remote, at, bytes, (size_t)abi->frame.bytes) != 0 || !frame_is_shim(abi, bytes))
 			return -EAGAIN;
 		at = frame_previous(abi, bytes);
@@ -140,31 +84,14 @@ static bool bytes_is_entry(const struct pyabi *abi, const uint8_t *bytes)
 	return abi->frame.is_entry != ABSENT && bytes[abi->frame.is_entry];
 }
 
-/* A link that leads out of the data stack may be garbage, and copying what lies there would stop the target when it stores there:
- * it is copied from now on only if it is a shim. -EAGAIN: it is. */
-static int want_shim(const struct climb *c, raddr_t link)
-{
-	uint8_t bytes[PYABI_FRAME_MAX];
-
-	if (thread_is_no_shim(c->t, link, c->w->tick))
-		return 0;
-	if (remote_read(c->w->remote, link, bytes, (size_t)c->w->abi->frame.bytes) != 0 ||
-	    !frame_is_shim(c->w->abi, bytes)) {
-		thread_remember_no_shim(c->t, link, c->w->tick);
-		return 0;
-	}
-	c->w->grew = true;
-	return thread_want(c->t, link, c->w->tick) ? -EAGAIN : -ENOMEM;
-}
-
 /* Does a data-stack frame called from `caller` begin here? Directly (from C, too, in 3.11), or through a shim that links to
- * the caller. -EAGAIN: it may, but its link is outside the guess. */
-static int is_called_from(const struct climb *c, const uint8_t *bytes, raddr_t caller, bool suspended)
+ * the caller. -EAGAIN: two moments in one copy. */
+static int is_called_from(struct climb *c, raddr_t at, const uint8_t *bytes, raddr_t caller, bool suspended)
 {
 	const struct pyabi *abi = c->w->abi;
 	raddr_t addr = frame_code(abi, bytes);
 	raddr_t link = frame_previous(abi, bytes);
-	const uint8_t *between;
+	const struct link *shim;
 	struct code *code;
 
 	if (addr == 0)
@@ -182,10 +109,9 @@ static int is_called_from(const struct climb *c, const uint8_t *bytes, raddr_t c
 	if (!codes_find(c->w->codes, addr) &&
 	    codes_load(c->w->codes, c->w->remote, addr, c->w->now_ns, &code) == -EPROTO)
 		return 0;
-	between = heap_frame_at(c, link);
-	if (between)
-		return frame_is_shim(abi, between) && frame_previous(abi, between) == caller;
-	return want_shim(c, link);
+	links_follow(&c->links, link, at);
+	shim = links_to(&c->links, true, caller);
+	return shim && shim->frame == link;
 }
 
 /* Whether a frame has been left, by itself or by an exception. One that is traced stands below the frame that traces it. */
@@ -239,19 +165,36 @@ static bool was_alive(const struct climb *c, uint32_t chunk, raddr_t caller, con
 	       hash_u64(c->w->tick) % LEFT_OF != 0;
 }
 
-/* The generator's frame that one of these links leads to, if it runs. */
+/* The generator's frame that links to `caller`, if it runs. One that has yielded since ran then. */
 static const uint8_t *running_generator(const struct climb *c, raddr_t caller, raddr_t *ret_frame)
 {
-	const uint8_t *bytes = linked_to(c, c->generators, c->generator_count, caller, ret_frame);
+	const struct link *link = links_to(&c->links, false, caller);
 
-	return bytes && life_of(c, c->chunk, *ret_frame, bytes) == LIFE_RUNS ? bytes : NULL;
+	if (!link || (!link->yielded && life_of(c, c->chunk, link->frame, link->bytes) != LIFE_RUNS))
+		return NULL;
+	*ret_frame = link->frame;
+	return link->bytes;
+}
+
+/* What is at the place where the next frame would begin may be a generator's callee: then that generator's frame, if `caller` runs it. */
+static const uint8_t *generator_below(struct climb *c, uint32_t chunk, raddr_t at, const uint8_t *bytes, raddr_t caller,
+                                      raddr_t *ret_frame)
+{
+	raddr_t link = frame_previous(c->w->abi, bytes);
+
+	if (c->current == caller || link == caller || frame_code(c->w->abi, bytes) == 0 || !frame_may_be(link) ||
+	    thread_in_chunks(c->t, link) || life_of(c, chunk, at, bytes) != LIFE_RUNS)
+		return NULL;
+	links_follow(&c->links, link, at);
+	return running_generator(c, caller, ret_frame);
 }
 
 /* The next frame above `caller`: its bytes and address, or NULL with *ret_err 0: the caller is the leaf. */
 static const uint8_t *next_frame(struct climb *c, raddr_t caller, bool suspended, raddr_t *ret_frame, int *ret_err)
 {
 	const uint8_t *bytes = running_generator(c, caller, ret_frame), *left = NULL;
-	raddr_t left_frame = 0, shim;
+	const struct link *shim;
+	raddr_t left_frame = 0;
 
 	*ret_err = 0;
 	if (bytes)
@@ -266,10 +209,16 @@ static const uint8_t *next_frame(struct climb *c, raddr_t caller, bool suspended
 			*ret_err = err;
 			return NULL;
 		}
-		err = bytes ? is_called_from(c, bytes, caller, suspended) : 0;
+		err = bytes ? is_called_from(c, at, bytes, caller, suspended) : 0;
 		if (err < 0) {
 			*ret_err = err;
 			return NULL;
+		}
+		if (err == 0 && bytes) {
+			const uint8_t *generator = generator_below(c, k, at, bytes, caller, ret_frame);
+
+			if (generator)
+				return generator;
 		}
 		life = err > 0 ? life_of(c, k, at, bytes) : LIFE_NONE;
 		if (life == LIFE_RUNS) {
@@ -283,8 +232,9 @@ static const uint8_t *next_frame(struct climb *c, raddr_t caller, bool suspended
 		}
 	}
 	/* A generator that C resumed lies behind a shim. */
-	if (c->current != caller && linked_to(c, c->shims, c->shim_count, caller, &shim)) {
-		bytes = running_generator(c, shim, ret_frame);
+	shim = c->current != caller ? links_to(&c->links, true, caller) : NULL;
+	if (shim) {
+		bytes = running_generator(c, shim->frame, ret_frame);
 		if (bytes)
 			return bytes;
 	}
@@ -370,6 +320,61 @@ static raddr_t skip_same(struct climb *c)
 	return frame;
 }
 
+/* What C called from the leaf cannot be reached, since a generator's frame between them was not copied: the code of the innermost frame that
+ * lies behind the leaf and runs. 0: none does. */
+static raddr_t code_beyond(const struct climb *c)
+{
+	raddr_t frame = c->top, below = 0, found = 0;
+
+	for (;;) {
+		int err;
+		const uint8_t *bytes = chunk_frame(c, c->chunk, frame, &err);
+		raddr_t previous = bytes ? frame_previous(c->w->abi, bytes) : 0;
+		const struct code *code;
+
+		if (!bytes || frame_code(c->w->abi, bytes) == 0 ||
+		    (below ? previous != below : thread_in_chunks(c->t, previous)) || !frame_may_be(previous) ||
+		    life_of(c, c->chunk, frame, bytes) != LIFE_RUNS)
+			return found;
+		found = frame_code(c->w->abi, bytes);
+		code = codes_find(c->w->codes, found);
+		if (!code || (below && !frame_is_suspended(c->w->abi, bytes, code)))
+			return found;
+		below = frame;
+		frame += code->frame_bytes;
+	}
+}
+
+/* Whether the frame at the end of the data stack so far was called by this one, which lies outside. */
+static bool is_called_by(const struct climb *c, raddr_t caller)
+{
+	int err;
+	const uint8_t *above = chunk_frame(c, c->chunk, c->top, &err);
+
+	return above && frame_previous(c->w->abi, above) == caller && frame_code(c->w->abi, above) != 0 &&
+	       life_of(c, c->chunk, c->top, above) == LIFE_RUNS;
+}
+
+/* The coroutine has gone on, and it cannot be told where it called what lies above it. */
+static int give_up(const struct climb *c)
+{
+	c->w->outside = c->current;
+	c->w->beyond = code_beyond(c);
+	c->w->why = RETRY_LINK;
+	return -EAGAIN;
+}
+
+/* Whether a frame was its caller's callee while both were read, after the rest. */
+static bool is_proven(const struct climb *c, raddr_t frame)
+{
+	const struct apart_copy *copy = &c->t->copy.apart;
+
+	for (uint32_t i = 0; copy->fetches == 1 && i < copy->proven_count; i++)
+		if (copy->proven[i] == frame)
+			return true;
+	return false;
+}
+
 int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_leaf)
 {
 	const struct pyabi *abi = w->abi;
@@ -377,11 +382,13 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 	struct climb c; /* not cleared: it is large */
 	const uint8_t *bytes;
 	raddr_t frame;
-	bool plain; /* so far */
+	const struct link *sender =
+		NULL; /* the generator's frame that the last one was, if it stands where it sends to another one */
+	bool plain;   /* so far */
 	int err;
 
 	t->seen.depth = t->same = t->seen_plain = 0;
-	t->seen.apart = false;
+	t->seen.apart = t->late = t->recalled = false;
 	t->leaf_runs = t->leaf_left = false;
 	t->left = 0;
 	*ret_leaf = 0;
@@ -390,10 +397,12 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 	c.w = w;
 	c.t = t;
 	c.current = current;
-	c.chunk = c.generator_count = c.shim_count = 0;
+	c.chunk = 0;
+	links_init(&c.links, w, t);
 	c.through_c = false;
 	c.top = 0;
-	sort_links(&c);
+	if (w->chase)
+		links_chase(&c.links, current);
 	frame = skip_same(&c);
 	if (frame) {
 		*ret_leaf = t->last.frames[t->same - 1].frame;
@@ -409,8 +418,9 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 	for (uint32_t steps = 0; bytes; steps++) {
 		raddr_t addr = frame_code(abi, bytes);
 		bool generator = frame_is_generator(abi, bytes);
-		bool suspended, kept, resumed;
+		bool suspended, kept, resumed, awaited;
 		raddr_t caller = *ret_leaf;
+		const struct link *link = generator ? links_find(&c.links, frame) : NULL;
 		int64_t offset;
 
 		if (steps > 2 * REC_DEPTH_MAX)
@@ -428,12 +438,23 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 			return -EAGAIN;
 		}
 		resumed = generator && c.top != 0 && stood_at(&c, frame, code, &offset);
+		if (link && link->yielded) {
+			t->late = t->recalled = true;
+			if (links_to(&c.links, false, frame))
+				resumed = awaited_at(code, offset, &offset);
+			else if (!resumed && is_called_by(&c, frame))
+				return give_up(&c);
+		}
+		awaited = sender && link_awaits(abi, sender, frame);
 		kept = generator || offset >= (int64_t)code->traceable_bytes;
-		if (kept &&
-		    !stack_push(
-			    &t->seen,
-			    (struct pyframe){.frame = frame, .code = addr, .offset = offset, .generator = generator}))
+		if (kept && !stack_push(&t->seen, (struct pyframe){.frame = frame,
+		                                                   .code = addr,
+		                                                   .offset = offset,
+		                                                   .generator = generator,
+		                                                   .awaited = awaited,
+		                                                   .proven = is_proven(&c, frame)}))
 			return -ENOMEM;
+		sender = link && code->resuming && code_resumes(code, offset) ? link : NULL;
 		t->seen.apart |= generator;
 		plain &= kept && !generator;
 		if (plain)
@@ -444,6 +465,8 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 		if (!resumed &&
 		    (t->leaf_left || is_left(&c, c.chunk, frame, bytes, code, offset) || code_leaves(code, offset)))
 			break; /* what lies above is dead, though a frame on its way out has a stack pointer, too */
+		if (link && link->yielded && !resumed)
+			break;
 		suspended = resumed || frame_is_suspended(abi, bytes, code);
 		c.calls = code_calls(code, offset) || code->traceable_bytes >= code->bytecode_bytes;
 		t->leaf_runs = !suspended || abi->call_mark != CALL_MARK_STACKTOP;
@@ -470,5 +493,7 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 	fit_copy(&c);
 	t->leads_on = t->seen.depth > 0 && code && code_is_indirect(code, t->seen.frames[t->seen.depth - 1].offset);
 	t->agreed = current == *ret_leaf || current == c.top;
+	w->beyond = t->leads_on && !t->agreed ? code_beyond(&c) : 0;
+	t->late |= t->copy.apart.fetched_count > 0;
 	return 0;
 }

@@ -76,12 +76,13 @@ Test(plan, the_data_stack_is_read_first)
 	t.chunk_count = 1;
 	t.chunks = calloc(1, sizeof(*t.chunks));
 	t.chunks[0] = (struct chunk){.base = 0x40000, .size_bytes = 16384, .copy_bytes = 2048};
-	cr_assert(thread_want(&t, 0x20000, 1));
-	cr_assert(thread_plan(&t, abi, &p, false));
+	cr_assert_not_null(thread_apart(&t));
+	apart_note(t.apart, 0x20000, 88, 1);
+	cr_assert(thread_plan(&t, abi, &p, 1, false));
 	cr_assert_lt(t.copy.chunks, t.copy.head);
-	cr_assert_lt(t.copy.head, t.copy.heap);
-	cr_assert_eq(t.copy.heap_count, 1);
+	cr_assert_lt(t.copy.head, t.copy.apart.frames);
+	cr_assert_eq(t.copy.apart.frame_count, 1);
 	plan_release(&p);
 	free(t.chunks);
-	free(t.heap);
+	free(t.apart);
 }

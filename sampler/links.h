@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What one walk up a data stack finds outside it (3.11+): frames of generators and coroutines, and shims, by the chain of links that leads
+ * down from the current frame, or from a frame of the data stack.
+ *
+ * A coroutine that runs for a microsecond has often yielded before its frame is read, and its link is cleared then. But what awaits it
+ * names it: on top of the awaiter's value stack lies the coroutine itself, from when it began until it ends. So of one that is
+ * suspended, the frame that it last linked to is its awaiter still, if that one, suspended as well, names it. */
+#ifndef SAMPLED_SAMPLER_LINKS_H
+#define SAMPLED_SAMPLER_LINKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sampler/walk.h"
+
+#define LINKS_MAX 128u
+
+struct link {
+	raddr_t frame, previous;
+	const uint8_t *bytes; /* of the copy; NULL: a shim that is no more */
+	uint32_t count;
+	bool shim;
+	bool yielded; /* it was suspended by the time it was read */
+};
+
+struct links {
+	struct walker *w;
+	struct thread *t;
+	struct link link[LINKS_MAX];
+	uint32_t count;
+};
+
+/* The copy of a generator's frame, or of a shim, and how many bytes it has; it is read now where it was not with the rest. NULL: what lies
+ * there is neither, or too much was read so. above: the frame of the data stack that links to it; 0: none. */
+const uint8_t *links_copy(struct walker *w, struct thread *t, raddr_t frame, raddr_t above, uint32_t *ret_bytes);
+
+static inline void links_init(struct links *l, struct walker *w, struct thread *t)
+{
+	l->w = w;
+	l->t = t;
+	l->count = 0;
+}
+
+/* Notes what the chain from this frame on has outside the data stack, down to the frame of the data stack that it is linked to: that
+ * one's address; 0: it leads nowhere, or was noted before. above: the frame of the data stack that links to it; 0: none. */
+raddr_t links_follow(struct links *l, raddr_t frame, raddr_t above);
+/* The same for the whole chain of the current frame. */
+void links_chase(struct links *l, raddr_t current);
+/* The shim, or the generator's frame, that links back to `caller`; NULL: none. */
+const struct link *links_to(const struct links *l, bool shim, raddr_t caller);
+const struct link *links_find(const struct links *l, raddr_t frame);
+/* Whether this frame names what `callee` belongs to as what it awaits, or iterates over. */
+bool link_awaits(const struct pyabi *abi, const struct link *link, raddr_t callee);
+/* Where a frame that is suspended at `offset` stood while what it awaits was running. False: it awaits nothing. */
+bool awaited_at(const struct code *code, int64_t offset, int64_t *ret_offset);
+
+#endif
