@@ -249,14 +249,14 @@ raddr_t links_follow(struct links *l, raddr_t frame, raddr_t above)
 
 void links_chase(struct links *l, raddr_t current)
 {
-	raddr_t frame = current, above = 0;
+	raddr_t frame = current, above = 0, outermost = l->t->chunk_count > 0 ? l->t->chunks[0].base + CHUNK_FIRST : 0;
 
 	for (uint32_t i = 0; frame != 0 && i < CHASE_MAX; i++) {
 		uint32_t copied;
 		const uint8_t *bytes;
 
 		frame = links_follow(l, frame, above);
-		bytes = frame ? walk_copy(l->w, l->t, frame, 0, &copied) : NULL;
+		bytes = frame && frame != outermost ? walk_copy(l->w, l->t, frame, 0, &copied) : NULL;
 		above = frame;
 		frame = bytes ? frame_previous(l->w->abi, bytes) : 0;
 	}

@@ -88,10 +88,18 @@ static void cut_left(struct walker *w, struct thread *t, raddr_t *leaf)
 	*leaf = t->seen.frames[t->seen.depth - 1].frame;
 }
 
+/* What the current frame leads to is linked no more. */
+static int leave_outside(struct walker *w, raddr_t current)
+{
+	w->outside = current;
+	return -EAGAIN;
+}
+
 /* The frames of the data stack, and those that they lead to; and whether the thread state agrees. */
 static int walk_frames(struct walker *w, struct thread *t, raddr_t current)
 {
 	struct disagreement before = t->disagreement;
+	bool outside;
 	raddr_t leaf;
 	int err;
 
@@ -112,12 +120,15 @@ static int walk_frames(struct walker *w, struct thread *t, raddr_t current)
 			break;
 		w->chase = true;
 	}
+	if (t->copy.late_head) {
+		w->why = RETRY_LINK;
+		return leads_outside(t, current) ? leave_outside(w, current) : 0;
+	}
 	/* Whether what has been left is shown is decided anew in each tick, and is no change. */
 	t->disagreement = (struct disagreement){.current = current, .leaf = t->left ? t->left : leaf};
 	if (t->seen.depth > 0 && !t->left)
 		t->disagreement.offset = t->seen.frames[t->seen.depth - 1].offset;
-	if (leads_outside(t, current))
-		w->outside = current;
+	outside = leads_outside(t, current);
 	/* They differ since the thread went on between the two copies. When it stands like this, the thread state is right. In a short loop
 	 * two reads are soon alike by chance, many are not. */
 	if (memcmp(&before, &t->disagreement, sizeof(before)) != 0) {
@@ -126,11 +137,11 @@ static int walk_frames(struct walker *w, struct thread *t, raddr_t current)
 		t->agreed = true;
 		return walk_chain(w, t, current);
 	} else {
-		return -EAGAIN;
+		return outside ? leave_outside(w, current) : -EAGAIN;
 	}
 	w->why = RETRY_LINK;
-	if (w->outside)
-		return -EAGAIN; /* what it leads to is linked no more */
+	if (outside)
+		return leave_outside(w, current);
 	/* At first they differ since what lies outside the data stack is not known yet. */
 	return t->looks < FIRST_LOOKS ? -EAGAIN : 0;
 }

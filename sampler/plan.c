@@ -150,7 +150,11 @@ static void take_time(struct plan *p, uint64_t ns)
 
 int plan_read(struct plan *p, const struct remote *r)
 {
-	uint64_t started_ns = clock_now_ns();
+	return plan_read_from(p, r, clock_now_ns());
+}
+
+int plan_read_from(struct plan *p, const struct remote *r, uint64_t started_ns)
+{
 	uint32_t i = 0;
 	int err = 0;
 

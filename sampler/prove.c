@@ -177,6 +177,14 @@ static int confirms(const struct target *target, bool one_copy)
 	return one_copy && hash_u64(target->tick) % CONFIRM_OF != 0 ? 0 : CONFIRMS_FAST;
 }
 
+bool prove_knows_rest(const struct target *target, struct walker *w, const struct thread *t)
+{
+	uint32_t unknown;
+
+	w->moves = thread_moves(t);
+	return prove_knows(target, w, &t->seen, known_calls(t), &unknown);
+}
+
 bool prove_knows_calls(const struct target *target, struct walker *w, const struct thread *t)
 {
 	uint32_t unknown;

@@ -14,6 +14,8 @@
 int prove_calls(struct target *target, struct walker *w, struct thread *t, uint16_t status, uint64_t weight_ns);
 /* Whether all calls in t->seen are known already, and the thread state agrees with it. */
 bool prove_knows_calls(const struct target *target, struct walker *w, const struct thread *t);
+/* Whether those calls in t->seen are known that are not the latest accepted sample's. */
+bool prove_knows_rest(const struct target *target, struct walker *w, const struct thread *t);
 /* Whether all calls of a stack, from that of frame `from` on, are known; else, where frames lie on the heap, *ret_unknown is the frame of
  * the first that is not. */
 bool prove_knows(const struct target *target, const struct walker *w, const struct pystack *stack, uint32_t from,

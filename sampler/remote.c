@@ -8,7 +8,10 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { REMOTE_PIECES_MAX = 1024 }; /* IOV_MAX of Linux */
+enum {
+	REMOTE_PIECES_MAX = 1024, /* IOV_MAX of Linux */
+	MEM_FILE_BEST = 4096,     /* bytes: /proc/PID/mem copies twice, by pages */
+};
 
 /* A kernel thread and a zombie have no memory, which the kernel reports as "no such process". */
 static bool process_exists(pid_t pid)
@@ -140,6 +143,11 @@ int remote_readv(const struct remote *r, const struct iovec *local, const struct
 		return -EINVAL;
 	if (count == 0)
 		return 0;
+	/* One piece is read faster so. After exec the file shows the memory before it, which is empty: the call below tells. */
+	if (count == 1 && r->mem_fd >= 0 && from->iov_len <= MEM_FILE_BEST &&
+	    read_mem_file(r, (raddr_t)(uintptr_t)from->iov_base, local->iov_base, local->iov_len) ==
+	            (ssize_t)local->iov_len)
+		return 1;
 	if (r->use_mem_file) {
 		for (; whole < count; whole++) {
 			int err = remote_read(r, (raddr_t)(uintptr_t)from[whole].iov_base, local[whole].iov_base,

@@ -6,10 +6,12 @@
 
 #include "base/clock.h"
 #include "sampler/held.h"
+#include "sampler/light.h"
 #include "sampler/look.h"
 #include "sampler/owed.h"
 #include "sampler/procfs.h"
 #include "sampler/prove.h"
+#include "sampler/recheck.h"
 #include "sampler/status.h"
 #include "sampler/still.h"
 #include "sampler/target.h"
@@ -68,70 +70,6 @@ static enum loss_cause cause_of(int err)
 	}
 }
 
-static uint64_t generation_of(const struct target *target, const struct thread *t)
-{
-	const struct interp *interp = target_interp(target, t->interp);
-
-	return interp ? interp->generation : 0;
-}
-
-/* Whether the code of frames that are the same as in the latest sample must be looked at once more. */
-static bool is_recheck_due(const struct thread *t, uint64_t generation, uint64_t now_ns)
-{
-	return generation ? generation != t->generation : now_ns - t->t_checked_ns > CHECKED_NS;
-}
-
-/* Compares the code objects of this sample that cannot be trusted as they are. -EAGAIN: one was stale. */
-static int recheck_used(struct target *target, struct thread *t, uint64_t now_ns)
-{
-	uint64_t generation = generation_of(target, t);
-	bool late = is_recheck_due(t, generation, now_ns);
-	raddr_t checked = 0;
-
-	for (uint32_t i = late ? 0 : t->same; i < t->seen.depth; i++) {
-		raddr_t addr = t->seen.frames[i].code;
-		struct code *code;
-
-		if (addr == checked) /* recursion */
-			continue;
-		checked = addr;
-		code = codes_find(target->codes, addr);
-		if (!code)
-			return -EAGAIN;
-		if (codes_need_recheck(target->codes, code, generation, now_ns) &&
-		    codes_recheck(target->codes, &target->remote, code, generation, now_ns) != 0) {
-			runs_retire_codes(target); /* at once: what is loaded next may lie at the same address */
-			return -EAGAIN;
-		}
-	}
-	return 0;
-}
-
-/* The sample that recheck_used() looked at was accepted. */
-static void note_checked(const struct target *target, struct thread *t, uint64_t now_ns)
-{
-	uint64_t generation = generation_of(target, t);
-
-	if (is_recheck_due(t, generation, now_ns))
-		t->t_checked_ns = now_ns;
-	t->generation = generation;
-}
-
-/* A walk that failed at a code object would fail at each tick where its address is used again by a longer one.
- * -EAGAIN: so it was, and it is forgotten. */
-static int recheck_doubted(struct target *target, const struct thread *t, struct walker *w)
-{
-	struct code *code = w->doubted ? codes_find(target->codes, w->doubted) : NULL;
-
-	w->doubted = 0;
-	/* In a program that moves fast, the frame was just being made: then it was not long ago that its code was compared. */
-	if (!code || w->now_ns - code->checked_ns < DOUBT_NS ||
-	    codes_recheck(target->codes, &target->remote, code, generation_of(target, t), w->now_ns) == 0)
-		return 0;
-	runs_retire_codes(target);
-	return -EAGAIN;
-}
-
 /* A thread state without frames is no thread of its own when it never had any (that thread has not begun), or has its creator's ids
  * (of a subinterpreter that stands idle, 3.8 to 3.12). */
 static bool is_shadow(const struct target *target, const struct thread *t)
@@ -147,7 +85,7 @@ static bool is_shadow(const struct target *target, const struct thread *t)
 /* From a walked copy to a judged stack and its status. */
 static int judge(struct target *target, struct thread *t, struct walker *w, uint64_t weight_ns, uint16_t *ret_status)
 {
-	int err = recheck_used(target, t, w->now_ns);
+	int err = recheck_stack(target, t, w->now_ns);
 
 	w->why = err ? RETRY_CODE : RETRY_CALL;
 	if (!err)
@@ -160,7 +98,8 @@ static void pay_other(struct target *target, struct thread *t, struct walker *w)
 {
 	uint64_t function = owed_leaf(w, t);
 
-	if (owed_any(target, t, function) && recheck_used(target, t, w->now_ns) == 0 && prove_knows_calls(target, w, t))
+	if (owed_any(target, t, function) && recheck_stack(target, t, w->now_ns) == 0 &&
+	    prove_knows_calls(target, w, t))
 		owed_pay(target, t, function);
 }
 
@@ -188,6 +127,21 @@ static void note_resumed(struct target *target, const struct thread *t)
 			             codes_content(target->codes, frame->code), frame[-1].offset);
 		outside = !within;
 	}
+}
+
+/* The stack in t->seen, found in w->plan, becomes a sample. */
+static void accept(struct target *target, struct thread *t, const struct walker *w, uint16_t status, uint64_t weight_ns)
+{
+	if (target->owed_count > 0)
+		owed_pay(target, t, owed_leaf(w, t));
+	recheck_accepted(target, t, w->now_ns);
+	if (t->seen.apart)
+		note_resumed(target, t);
+	if (w->abi->frames == FRAMES_HEAP)
+		thread_order_heap(t, w->tick);
+	else
+		thread_keep_copy(t, w->plan);
+	run_add(target, t, status, w->now_ns, weight_ns);
 }
 
 /* One attempt at one thread. */
@@ -234,20 +188,10 @@ static void sample_thread(struct target *target, struct thread *t, struct walker
 	if (err == -EAGAIN && ran)
 		err = put_off(target, t, w, ran, weight_ns);
 	t->taken = err == 0;
-	if (t->taken) {
-		if (target->owed_count > 0)
-			owed_pay(target, t, owed_leaf(w, t));
-		note_checked(target, t, w->now_ns);
-		if (t->seen.apart)
-			note_resumed(target, t);
-		if (w->abi->frames == FRAMES_HEAP)
-			thread_order_heap(t, w->tick);
-		else
-			thread_keep_copy(t, w->plan);
-		run_add(target, t, status, w->now_ns, weight_ns);
-	} else if (err != -EINPROGRESS) {
+	if (t->taken)
+		accept(target, t, w, status, weight_ns);
+	else if (err != -EINPROGRESS)
 		lose(target, cause_of(err), weight_ns);
-	}
 	thread_prune(t, target->tick);
 }
 
@@ -361,6 +305,23 @@ static int read_target(struct target *target, uint64_t now_ns)
 	return err;
 }
 
+static void count_tick(struct target *target, uint64_t now_ns)
+{
+	if (target->facts.ticks++ == 0)
+		target->facts.t_start_ns = now_ns;
+	target->facts.t_last_ns = now_ns;
+}
+
+/* A tick that the data stack alone was enough for. */
+static void take_light(struct target *target, struct walker *w)
+{
+	struct thread *t = target->awake[0];
+
+	target->facts.attempts++;
+	accept(target, t, w, t->run.status, take_weight(target, t, w->now_ns));
+	count_tick(target, w->now_ns);
+}
+
 int target_tick(struct target *target, uint64_t now_ns)
 {
 	struct walker w = {.abi = &target->proc.abi,
@@ -369,16 +330,20 @@ int target_tick(struct target *target, uint64_t now_ns)
 	                   .edges = target->edges,
 	                   .resumed = &target->resumed,
 	                   .now_ns = now_ns};
+	enum light light;
 	int err;
 
 	w.tick = ++target->tick;
 	codes_new_tick(target->codes);
-	err = read_target(target, now_ns);
+	light = now_ns - target->t_watched_ns < WATCH_NS ? light_look(target, &w) : LIGHT_NOT;
+	if (light == LIGHT_TOLD) {
+		take_light(target, &w);
+		return 0;
+	}
+	err = light == LIGHT_READ ? 0 : read_target(target, now_ns);
 	if (err)
 		return err;
-	if (target->facts.ticks++ == 0)
-		target->facts.t_start_ns = now_ns;
-	target->facts.t_last_ns = now_ns;
+	count_tick(target, now_ns);
 	if (target->piece_gil != PLAN_FULL) {
 		const uint8_t *holder = plan_bytes(&target->plan, target->piece_gil);
 

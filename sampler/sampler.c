@@ -117,13 +117,13 @@ static void adopt_added(struct sampler *s)
 	}
 }
 
-static void tick_all(struct sampler *s, uint64_t late_ns, uint64_t missed)
+static void tick_all(struct sampler *s, uint64_t now_ns, uint64_t late_ns, uint64_t missed)
 {
 	struct target **link = &s->targets;
 
 	while (*link) {
 		struct target *target = *link;
-		int err = target_tick(target, clock_now_ns());
+		int err = target_tick(target, now_ns);
 
 		if (s->options.interval_ns && late_ns > s->options.interval_ns / 2)
 			target->facts.ticks_late++;
@@ -131,10 +131,12 @@ static void tick_all(struct sampler *s, uint64_t late_ns, uint64_t missed)
 			target->facts.ticks_missed += missed;
 		if (err == 0 || err == -ENOMEM) {
 			link = &target->next;
-			continue;
+		} else {
+			*link = target->next;
+			end_target(s, target, err);
 		}
-		*link = target->next;
-		end_target(s, target, err);
+		if (*link)
+			now_ns = clock_now_ns();
 	}
 }
 
@@ -221,7 +223,7 @@ static void *run_sampler(void *context)
 			missed = (now_ns - base_ns) / interval_ns - 1;
 			base_ns += missed * interval_ns;
 		}
-		tick_all(s, interval_ns && now_ns > due_ns ? now_ns - due_ns : 0, missed);
+		tick_all(s, now_ns, interval_ns && now_ns > due_ns ? now_ns - due_ns : 0, missed);
 		base_ns += interval_ns;
 		write_mark(s);
 		if (ring_used_bytes(s->ring) > ring_room_bytes(s->ring) / WAKE_PART)

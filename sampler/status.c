@@ -47,10 +47,15 @@ static bool waits_for_gil(const struct target *target, const struct thread *t, c
 	       t->oncpu.futex - interp->gil < (uint64_t)abi->gil_state.bytes;
 }
 
+bool status_is_due(const struct thread *t, uint64_t now_ns)
+{
+	return now_ns - t->oncpu.asked_ns >= ASK_NS;
+}
+
 /* Asks the kernel, unless it was asked a moment ago. A thread that moved since is running. */
 static int ask(struct thread *t, uint64_t now_ns)
 {
-	if (now_ns - t->oncpu.asked_ns >= ASK_NS)
+	if (status_is_due(t, now_ns))
 		return oncpu_ask(&t->oncpu, now_ns);
 	if (t->oncpu.state != ONCPU_UNKNOWN && has_moved(t))
 		t->oncpu.state = ONCPU_RUNNABLE;

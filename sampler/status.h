@@ -16,4 +16,7 @@ int status_of(struct target *target, struct thread *t, const struct walker *w, u
  * thread has begun or ended to wait for the GIL. False: the system thread is gone. */
 bool status_of_still(struct target *target, struct thread *t, uint64_t now_ns, uint16_t *ret_status);
 
+/* Whether the kernel will be asked about the thread at the next sample. */
+bool status_is_due(const struct thread *t, uint64_t now_ns);
+
 #endif

@@ -129,6 +129,8 @@ bool target_list_changed(const struct target *target);
 void target_free_threads(struct target *target);
 /* NULL: not in the list. */
 struct interp *target_interp(const struct target *target, raddr_t addr);
+/* Whether the interpreter's count of freed code objects has to be read again. */
+bool target_generation_is_due(const struct target *target, raddr_t interp, uint64_t now_ns);
 /* Makes the plan read the interpreter's count of freed code objects, last of all; PLAN_FULL where the version has none, or it is
  * not due. */
 uint32_t target_plan_generation(const struct target *target, raddr_t interp, struct plan *plan, uint64_t now_ns);

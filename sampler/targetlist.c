@@ -256,15 +256,19 @@ struct interp *target_interp(const struct target *target, raddr_t addr)
 	return NULL;
 }
 
-uint32_t target_plan_generation(const struct target *target, raddr_t interp, struct plan *plan, uint64_t now_ns)
+bool target_generation_is_due(const struct target *target, raddr_t interp, uint64_t now_ns)
 {
 	const struct interp *of = target_interp(target, interp);
-	int32_t offset = target->proc.abi.interp.code_generation;
 
-	if (offset == ABSENT || !of ||
-	    now_ns - of->t_generation_ns < (of->t_generation_ns - of->t_freed_ns) / GENERATION_PART)
-		return PLAN_FULL;
-	return plan_add(plan, interp + (uint64_t)offset, 8);
+	return target->proc.abi.interp.code_generation != ABSENT && of &&
+	       now_ns - of->t_generation_ns >= (of->t_generation_ns - of->t_freed_ns) / GENERATION_PART;
+}
+
+uint32_t target_plan_generation(const struct target *target, raddr_t interp, struct plan *plan, uint64_t now_ns)
+{
+	return target_generation_is_due(target, interp, now_ns)
+	               ? plan_add(plan, interp + (uint64_t)target->proc.abi.interp.code_generation, 8)
+	               : PLAN_FULL;
 }
 
 void target_take_generation(const struct target *target, raddr_t interp, const struct plan *plan, uint32_t piece,

@@ -70,12 +70,41 @@ static bool plan_chunks(struct thread *t, struct plan *plan)
 static bool plan_head(struct thread *t, const struct pyabi *abi, struct plan *plan)
 {
 	t->copy.head = plan_add(plan, t->tstate, (uint32_t)abi->tstate.bytes);
+	t->copy.late_head = false;
 	t->copy.cframes = plan->count;
 	t->copy.cframe_count = t->cframe_count;
 	for (uint32_t i = 0; i < t->cframe_count; i++)
 		if (plan_add(plan, t->cframes[i].frame + (uint64_t)abi->tstate.cframe_frame, 8) == PLAN_FULL)
 			return false;
 	return t->copy.head != PLAN_FULL;
+}
+
+bool thread_plan_stack(struct thread *t, struct plan *plan)
+{
+	t->copy = (struct copy){.head = PLAN_FULL};
+	return plan_chunks(t, plan);
+}
+
+bool thread_read_state(struct thread *t, const struct pyabi *abi, struct plan *plan, const struct remote *remote)
+{
+	struct iovec pieces[1 + CFRAMES_MAX];
+	uint32_t count = 0;
+	int read;
+
+	pieces[count++] =
+		(struct iovec){.iov_base = (void *)(uintptr_t)t->tstate, .iov_len = (size_t)abi->tstate.bytes};
+	for (uint32_t i = 0; i < t->cframe_count; i++)
+		pieces[count++] = (struct iovec){
+			.iov_base = (void *)(uintptr_t)(t->cframes[i].frame + (uint64_t)abi->tstate.cframe_frame),
+			.iov_len = 8};
+	if (!plan_reserve(plan, (uint32_t)abi->tstate.bytes + 16 * (CFRAMES_MAX + 1)))
+		return false;
+	t->copy.head = plan_put(plan, remote, pieces, count, &read);
+	t->copy.late_head = true;
+	t->copy.cframes = t->copy.head + 1;
+	t->copy.cframe_count = t->cframe_count;
+	t->copy.apart = (struct apart_copy){.frames = plan->count};
+	return t->copy.head != PLAN_FULL && read > 0;
 }
 
 bool thread_plan(struct thread *t, const struct pyabi *abi, struct plan *plan, uint64_t tick, bool reversed)

@@ -36,6 +36,7 @@ struct heap_frame { /* a frame, or cframe, that a sample reads by itself */
 /* Where in a plan a thread's copy lies: indices of pieces. The guess may have grown since. */
 struct copy {
 	uint32_t head;
+	bool late_head; /* it was read by itself, behind the data stack: that they differ says little */
 	uint32_t cframes, cframe_count;
 	uint32_t chunks, chunk_count;
 	uint32_t same_chunks; /* so many are as they were at the latest accepted sample */
@@ -134,6 +135,10 @@ struct thread {
  * Heap frames of versions that have no data
  * stack are read outermost first, or last where `reversed`. False: out of memory. */
 bool thread_plan(struct thread *t, const struct pyabi *abi, struct plan *plan, uint64_t tick, bool reversed);
+/* Adds nothing but its data stack; after plan_read(), thread_read_state() reads what else a walk needs. False: out of memory, or it cannot
+ * be read. */
+bool thread_plan_stack(struct thread *t, struct plan *plan);
+bool thread_read_state(struct thread *t, const struct pyabi *abi, struct plan *plan, const struct remote *remote);
 /* Puts the frames of t->seen first in the guess, outermost first. */
 void thread_order_heap(struct thread *t, uint64_t tick);
 /* Notes that the heap frame at this address belongs to the guess. False: out of memory or bound. */

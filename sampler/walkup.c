@@ -65,6 +65,8 @@ static int check_root_link(const struct climb *c, raddr_t link)
 
 	if (c->t->root_link_known && link == c->t->root_link)
 		return 0;
+	if (c->w->light)
+		return -EAGAIN;
 	for (int i = 0; at != 0 && at != end; i++) {
 		uint8_t bytes[PYABI_FRAME_MAX];
 
@@ -98,14 +100,18 @@ static int is_called_from(struct climb *c, raddr_t at, const uint8_t *bytes, rad
 		return 0;
 	if (link == caller && suspended && !c->calls && !bytes_is_entry(abi, bytes))
 		return -EAGAIN; /* where no instruction can call: two moments in one copy */
-	if (link == caller)
-		return suspended || (bytes_is_entry(abi, bytes) && c->current != caller);
-	if (!frame_may_be(link) || thread_in_chunks(c->t, link))
+	if (link == caller && (suspended || !bytes_is_entry(abi, bytes)))
+		return suspended;
+	if (link != caller && (!frame_may_be(link) || thread_in_chunks(c->t, link)))
+		return 0;
+	if (link != caller && suspended && abi->call_mark == CALL_MARK_STACKTOP)
 		return 0;
 	/* C called it: then the thread state tells, since to 3.13 a dead one still looks like this. What looks like a frame can
 	 * be what is left of older ones that lay otherwise: it must at least execute code. */
-	if (c->current == caller || (suspended && abi->call_mark == CALL_MARK_STACKTOP))
-		return 0;
+	if (c->w->light)
+		return -EAGAIN;
+	if (link == caller || c->current == caller)
+		return c->current != caller;
 	if (!codes_find(c->w->codes, addr) &&
 	    codes_load(c->w->codes, c->w->remote, addr, c->w->now_ns, &code) == -EPROTO)
 		return 0;
@@ -122,8 +128,10 @@ static bool is_left(const struct climb *c, uint32_t chunk, raddr_t frame, const 
 
 	if (frame_is_left(c->w->abi, bytes, code, offset))
 		return true;
-	return frame_is_interrupted(c->w->abi, bytes, code, offset) &&
-	       (c->current <= frame || c->current - of->base >= of->size_bytes);
+	if (!frame_is_interrupted(c->w->abi, bytes, code, offset))
+		return false;
+	c->w->unclear |= c->w->light;
+	return (c->current <= frame || c->current - of->base >= of->size_bytes);
 }
 
 enum life { LIFE_NONE, LIFE_RUNS, LIFE_LEFT };
@@ -214,7 +222,7 @@ static const uint8_t *next_frame(struct climb *c, raddr_t caller, bool suspended
 			*ret_err = err;
 			return NULL;
 		}
-		if (err == 0 && bytes) {
+		if (err == 0 && bytes && !c->w->light) {
 			const uint8_t *generator = generator_below(c, k, at, bytes, caller, ret_frame);
 
 			if (generator)
@@ -293,6 +301,7 @@ static void fit_copy(const struct climb *c)
  * 1: it is the leaf; 0: its caller is; -EAGAIN: read again. */
 static int judge_suspended_leaf(const struct climb *c, raddr_t leaf, raddr_t caller)
 {
+	c->w->unclear |= c->w->light;
 	if (c->current == leaf || c->current == c->top)
 		return 1;
 	if (caller && c->current == caller)

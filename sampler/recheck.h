@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whether the code objects of a sample are still those that were decoded. */
+#ifndef SAMPLED_SAMPLER_RECHECK_H
+#define SAMPLED_SAMPLER_RECHECK_H
+
+#include "sampler/target.h"
+
+/* Compares the code objects of the stack in t->seen that cannot be trusted as they are. -EAGAIN: one was stale. */
+int recheck_stack(struct target *target, struct thread *t, uint64_t now_ns);
+/* The sample that recheck_stack() looked at was accepted. */
+void recheck_accepted(const struct target *target, struct thread *t, uint64_t now_ns);
+/* A walk that failed at a code object would fail at each tick where its address is used again by a longer one.
+ * -EAGAIN: so it was, and it is forgotten. */
+int recheck_doubted(struct target *target, const struct thread *t, struct walker *w);
+
+#endif
