@@ -202,8 +202,9 @@ int pyobj_attr(const struct remote *r, const struct pyabi *abi, raddr_t object, 
 
 struct ident_search {
 	const struct pyabi *abi;
-	uint64_t ident;
-	raddr_t thread;
+	const uint64_t *idents;
+	raddr_t *threads;
+	uint32_t count, found;
 };
 
 /* The keys of threading._active are ints, all made by threading itself. */
@@ -212,20 +213,25 @@ static int match_ident(void *context, const struct pykey *key)
 	struct ident_search *search = context;
 	uint64_t ident;
 
-	if (key->head == NULL || parse_int(search->abi, key->head, &ident) != 0 || ident != search->ident)
+	if (key->head == NULL || parse_int(search->abi, key->head, &ident) != 0)
 		return 0;
-	search->thread = key->value;
-	return 1;
+	for (uint32_t i = 0; i < search->count; i++) {
+		if (search->idents[i] == ident && search->threads[i] == 0) {
+			search->threads[i] = key->value;
+			search->found++;
+		}
+	}
+	return search->found == search->count;
 }
 
-int pyobj_thread_name(const struct remote *r, const struct pyabi *abi, raddr_t interp, uint64_t thread_id, char *to,
-                      size_t room)
+int pyobj_find_threads(const struct remote *r, const struct pyabi *abi, raddr_t interp, const uint64_t *idents,
+                       raddr_t *ret_threads, uint32_t count)
 {
-	struct ident_search search = {.abi = abi, .ident = thread_id};
-	raddr_t modules, module, globals, active, name, type;
-	uint64_t flags;
+	struct ident_search search = {.abi = abi, .idents = idents, .threads = ret_threads, .count = count};
+	raddr_t modules, module, globals, active;
 	int err = remote_read_u64(r, interp + (raddr_t)abi->interp.modules, &modules);
 
+	memset(ret_threads, 0, count * sizeof(*ret_threads));
 	if (err == 0)
 		err = pyobj_dict_get(r, abi, modules, "threading", &module);
 	if (err == 0)
@@ -234,11 +240,15 @@ int pyobj_thread_name(const struct remote *r, const struct pyabi *abi, raddr_t i
 		err = pyobj_dict_get(r, abi, globals, "_active", &active);
 	if (err == 0)
 		err = pydict_walk(r, abi, active, match_ident, &search);
-	if (err == 0)
-		return -ENOENT;
-	if (err < 0)
-		return err;
-	err = pyobj_attr(r, abi, search.thread, "_name", &name);
+	return err < 0 ? err : (int)search.found;
+}
+
+int pyobj_thread_name(const struct remote *r, const struct pyabi *abi, raddr_t thread, char *to, size_t room)
+{
+	raddr_t name, type;
+	uint64_t flags;
+	int err = pyobj_attr(r, abi, thread, "_name", &name);
+
 	if (err == 0)
 		err = object_type(r, abi, name, &type, &flags);
 	if (err != 0)

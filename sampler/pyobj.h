@@ -34,9 +34,12 @@ int pyobj_attr(const struct remote *r, const struct pyabi *abi, raddr_t object, 
 /* An int object that fits 64 bits unsigned. */
 int pyobj_u64(const struct remote *r, const struct pyabi *abi, raddr_t object, uint64_t *ret_value);
 
-/* The name that threading knows for a thread: threading._active[thread_id]._name, found through the interpreter's
- * modules dict. Returns bytes written, or -ENOENT, or another -errno. thread_id is the thread state's thread_id. */
-int pyobj_thread_name(const struct remote *r, const struct pyabi *abi, raddr_t interp, uint64_t thread_id, char *to,
-                      size_t room);
+/* The threading.Thread objects of these threads (the thread states' thread_id), from threading._active, found through the interpreter's
+ * modules dict; 0 where there is none. How many were found, or -errno. */
+int pyobj_find_threads(const struct remote *r, const struct pyabi *abi, raddr_t interp, const uint64_t *idents,
+                       raddr_t *ret_threads, uint32_t count);
+
+/* The name of a threading.Thread object. Returns bytes written, or -errno. */
+int pyobj_thread_name(const struct remote *r, const struct pyabi *abi, raddr_t thread, char *to, size_t room);
 
 #endif

@@ -19,8 +19,9 @@
 /* The count of freed code objects is read again after this part of the time for which it has stood still: a segment of each
  * read is much, and where code comes and goes it is read every time all the same. */
 #define GENERATION_PART 1000
-#define NAMES_A_TICK    2   /* names are found by walking dictionaries: some 50 to 80 µs each */
-#define NAME_LOOKS      16u /* threads looked at a tick */
+#define NAMES_A_TICK                                                                                                   \
+	8u /* names are found by walking dictionaries: some 10 to 20 µs each, and as much for all of them */
+#define NAME_LOOKS 32u /* threads looked at a tick */
 /* Where glibc keeps a thread's tid behind pthread_self() (nptl/descr.h, struct pthread, 64-bit): checked against /proc. */
 #define PTHREAD_TID_OFF 720
 #define NAME_RETRY_NS   (50 * NS_PER_MS) /* then twice as long each time */
@@ -326,31 +327,44 @@ bool target_list_changed(const struct target *target)
 	return k != target->thread_count;
 }
 
-static void name_thread(struct target *target, struct thread *t, uint64_t now_ns)
+static void take_name(struct target *target, struct thread *t, raddr_t object)
 {
 	char name[sizeof(t->name)];
 
-	t->name_checked_ns = now_ns;
-	t->name_wait_ns = t->name[0] ? NAME_RENEW_NS : t->name_wait_ns ? 2 * t->name_wait_ns : NAME_RETRY_NS;
-	if (t->name_wait_ns > NAME_RENEW_NS)
-		t->name_wait_ns = NAME_RENEW_NS;
-	if (pyobj_thread_name(&target->remote, &target->proc.abi, t->interp, t->thread_id, name, sizeof(name)) <= 0 ||
+	if (object == 0 || pyobj_thread_name(&target->remote, &target->proc.abi, object, name, sizeof(name)) <= 0 ||
 	    strcmp(name, t->name) == 0)
 		return;
 	memcpy(t->name, name, sizeof(name));
 	t->announced = false; /* again, with its name, before its next stack */
 }
 
+static bool is_name_due(const struct thread *t, uint64_t now_ns)
+{
+	return t->name_checked_ns == 0 || now_ns - t->name_checked_ns >= t->name_wait_ns;
+}
+
 void target_name_threads(struct target *target, uint64_t now_ns)
 {
-	int done = 0;
+	struct thread *due[NAMES_A_TICK];
+	uint64_t idents[NAMES_A_TICK];
+	raddr_t objects[NAMES_A_TICK];
+	uint32_t count = 0;
 
-	for (uint32_t i = 0; i < target->thread_count && i < NAME_LOOKS && done < NAMES_A_TICK; i++) {
+	for (uint32_t i = 0; i < target->thread_count && i < NAME_LOOKS && count < NAMES_A_TICK; i++) {
 		struct thread *t = target->threads[target->name_next++ % target->thread_count];
 
-		if (t->name_checked_ns != 0 && now_ns - t->name_checked_ns < t->name_wait_ns)
+		if (!is_name_due(t, now_ns) || (count > 0 && t->interp != due[0]->interp))
 			continue;
-		done++;
-		name_thread(target, t, now_ns);
+		t->name_checked_ns = now_ns;
+		t->name_wait_ns = t->name[0] ? NAME_RENEW_NS : t->name_wait_ns ? 2 * t->name_wait_ns : NAME_RETRY_NS;
+		if (t->name_wait_ns > NAME_RENEW_NS)
+			t->name_wait_ns = NAME_RENEW_NS;
+		due[count] = t;
+		idents[count++] = t->thread_id;
 	}
+	if (count == 0 ||
+	    pyobj_find_threads(&target->remote, &target->proc.abi, due[0]->interp, idents, objects, count) <= 0)
+		return;
+	for (uint32_t i = 0; i < count; i++)
+		take_name(target, due[i], objects[i]);
 }

@@ -255,6 +255,8 @@ Test(pyobj, attributes, .init = fake_reset)
 Test(pyobj, thread_names, .init = fake_reset)
 {
 	const uint16_t chinese[] = {0x6f22, 0x5b57};
+	const uint64_t wanted[] = {UINT64_C(0x7f0000002000), 77, UINT64_C(0x7f0000001000)};
+	raddr_t found[3];
 	char to[64];
 
 	for (int i = 0; i < FAKE_LAYOUTS; i++) {
@@ -265,7 +267,7 @@ Test(pyobj, thread_names, .init = fake_reset)
 
 		for (size_t k = 0; k < 3; k++)
 			threads[k] = make_instance(abi, k == 1, &name_attr, &names[k], 1);
-		cr_assert(pyobj_thread_name(fake_remote(), abi, interp, 3, to, sizeof(to)) == -EFAULT, "no modules yet");
+		cr_assert(pyobj_find_threads(fake_remote(), abi, interp, wanted, found, 3) == -EFAULT, "no modules yet");
 		key = fake_str(abi, "_active");
 		globals = fake_dict(abi, FAKE_GENERAL, idents, threads, 3);
 		globals = fake_dict(abi, FAKE_UNICODE, &key, &globals, 1);
@@ -273,13 +275,14 @@ Test(pyobj, thread_names, .init = fake_reset)
 		key = fake_str(abi, "threading");
 		modules = fake_dict(abi, FAKE_UNICODE, &key, &module, 1);
 		fake_put_u64(interp + (raddr_t)abi->interp.modules, modules);
-		cr_assert(pyobj_thread_name(fake_remote(), abi, interp, UINT64_C(0x7f0000001000), to, sizeof(to)) == 10);
+		cr_assert(pyobj_find_threads(fake_remote(), abi, interp, wanted, found, 3) == 2);
+		cr_assert(found[0] == threads[1] && found[1] == 0 && found[2] == threads[0]);
+		cr_assert(pyobj_thread_name(fake_remote(), abi, found[2], to, sizeof(to)) == 10);
 		cr_assert(strcmp(to, "MainThread") == 0);
-		cr_assert(pyobj_thread_name(fake_remote(), abi, interp, UINT64_C(0x7f0000002000), to, sizeof(to)) == 6);
+		cr_assert(pyobj_thread_name(fake_remote(), abi, found[0], to, sizeof(to)) == 6);
 		cr_assert(strcmp(to, "\u6f22\u5b57") == 0);
-		cr_assert(pyobj_thread_name(fake_remote(), abi, interp, 77, to, sizeof(to)) == -ENOENT);
-		cr_assert(pyobj_thread_name(fake_remote(), abi, interp, 3, to, sizeof(to)) == -EPROTO, "a name that is no str");
+		cr_assert(pyobj_thread_name(fake_remote(), abi, threads[2], to, sizeof(to)) == -EPROTO, "a name that is no str");
 		fake_put_u64(key + (raddr_t)abi->str.length, 8);
-		cr_assert(pyobj_thread_name(fake_remote(), abi, interp, 3, to, sizeof(to)) == -ENOENT, "without threading");
+		cr_assert(pyobj_find_threads(fake_remote(), abi, interp, wanted, found, 3) == -ENOENT, "without threading");
 	}
 }
