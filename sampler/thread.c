@@ -229,6 +229,8 @@ static uint32_t find_difference(const uint8_t *a, const uint8_t *b, uint32_t byt
 {
 	uint32_t at = 0;
 
+	while (bytes - at >= 4096 && memcmp(a + at, b + at, 4096) == 0)
+		at += 4096;
 	while (bytes - at >= 256 && memcmp(a + at, b + at, 256) == 0)
 		at += 256;
 	while (bytes - at >= 16 && memcmp(a + at, b + at, 16) == 0)
