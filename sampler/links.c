@@ -11,6 +11,16 @@ static struct iovec piece_at(raddr_t addr, uint32_t bytes)
 	return (struct iovec){.iov_base = (void *)(uintptr_t)addr, .iov_len = bytes};
 }
 
+/* How much of a frame to read, with its value stack. */
+static uint32_t bytes_of(const struct pyabi *abi, const struct apart_link *known)
+{
+	uint32_t head_bytes = (uint32_t)abi->frame.bytes;
+
+	if (known->bytes)
+		return known->bytes;
+	return head_bytes > APART_BYTES ? head_bytes : APART_BYTES;
+}
+
 /* A frame in two copies: the same code at the same instruction. */
 static bool stands(const struct pyabi *abi, const uint8_t *a, const uint8_t *b)
 {
@@ -18,6 +28,7 @@ static bool stands(const struct pyabi *abi, const uint8_t *a, const uint8_t *b)
 	       frame_u64(a, abi->frame.instr) == frame_u64(b, abi->frame.instr);
 }
 
+/* Whether a frame runs the code that it ran `before`, on top of what it should be linked to. */
 static bool runs_on(const struct walker *w, const uint8_t *bytes, const uint8_t *before, raddr_t link)
 {
 	const struct code *code;
@@ -76,11 +87,11 @@ static const uint8_t *fetch(struct walker *w, struct thread *t, raddr_t frame, r
 		if (doubt && callee != 0 && !link.shim && pair_count < APART_PROVEN) {
 			pairs[pair_count++] =
 				(struct pair){.callee = callee, .link = link_of_callee, .caller = at, .piece = count};
-			frames[count++] = piece_at(at, link.bytes && !inside ? link.bytes : APART_BYTES);
+			frames[count++] = piece_at(at, inside ? head_bytes : bytes_of(w->abi, &link));
 			frames[count++] = piece_at(callee, head_bytes);
 			frames[count++] = piece_at(at, head_bytes);
 		} else if (!inside && (!link.shim || !apart_find(copy, w->plan, at, &ignored))) {
-			frames[count++] = piece_at(at, link.bytes ? link.bytes : APART_BYTES);
+			frames[count++] = piece_at(at, bytes_of(w->abi, &link));
 		}
 		if (inside)
 			break;
@@ -159,14 +170,12 @@ bool link_awaits(const struct pyabi *abi, const struct link *link, raddr_t calle
 		end = frame_u64(link->bytes, abi->frame.stackpointer) - link->frame;
 	else
 		end = (uint64_t)abi->frame.bytes + 8 * (uint64_t)frame_i32(link->bytes, abi->frame.stacktop);
+	if (end > link->count)
+		return false;
 	/* What is sent to it can lie on top. The low bits of a reference are flags (3.14+). */
-	for (uint64_t slot = 1; slot <= 2; slot++) {
-		uint64_t at = end - 8 * slot;
-
-		if (end <= link->count && at >= (uint64_t)abi->frame.bytes &&
-		    (frame_u64(link->bytes, (int32_t)at) & ~UINT64_C(3)) == object)
+	for (uint64_t slot = 1; slot <= 2 && end >= (uint64_t)abi->frame.bytes + 8 * slot; slot++)
+		if ((frame_u64(link->bytes, (int32_t)(end - 8 * slot)) & ~UINT64_C(3)) == object)
 			return true;
-	}
 	return false;
 }
 
