@@ -55,7 +55,7 @@ out:
 	free(bytes);
 }
 
-bool bytecode_is_quiet(const struct pyabi *abi, const struct remote *r, const struct code *code, int64_t offset)
+bool bytecode_may_call(const struct pyabi *abi, const struct remote *r, const struct code *code, int64_t offset)
 {
 	uint8_t bytes[2 * (CACHES_MAX + 1)];
 	int64_t first = offset - 2 * CACHES_MAX;
@@ -64,14 +64,15 @@ bool bytecode_is_quiet(const struct pyabi *abi, const struct remote *r, const st
 		first = 0;
 	if (abi->frames != FRAMES_STACK || offset < 0 || offset + 2 > (int64_t)code->bytecode_bytes ||
 	    remote_read(r, code->bytecode + (uint64_t)first, bytes, (size_t)(offset + 2 - first)) != 0)
-		return false;
+		return true;
 	for (int64_t at = offset; at >= first; at -= 2) {
 		uint8_t calling = abi->calling[bytes[at - first]];
 
-		if (calling == CALLING_QUIET_SUBSCRIPT)
-			return at == offset;
-		if (calling < CALLING_QUIET_SUBSCRIPT && (calling & CALLING_UNITS) == (offset - at) / 2 + 1)
-			return (calling & CALLING_QUIET) != 0;
+		if (calling >= CALLING_QUIET_SUBSCRIPT)
+			return at != offset || calling == CALLING_HIDDEN;
+		if ((calling & CALLING_UNITS) == (offset - at) / 2 + 1)
+			return (calling & CALLING_SELDOM) != 0 ? (calling & CALLING_PUSHES) != 0
+			                                       : (calling & CALLING_QUIET) == 0;
 	}
-	return false;
+	return true;
 }

@@ -12,8 +12,8 @@
  * read, nothing is known. */
 void bytecode_read(const struct pyabi *abi, const struct remote *r, struct code *code);
 
-/* Whether the instruction that a frame stands at in a call is specialised, at this moment, so that it runs no Python function in the
- * interpreter's loop. */
-bool bytecode_is_quiet(const struct pyabi *abi, const struct remote *r, const struct code *code, int64_t offset);
+/* Whether the instruction that a frame stands at is such, at this moment, that it can run a Python function in the interpreter's loop: not if
+ * it is specialised for what does not, nor where mostly nothing is called and it is not specialised for what is. */
+bool bytecode_may_call(const struct pyabi *abi, const struct remote *r, const struct code *code, int64_t offset);
 
 #endif

@@ -31,13 +31,14 @@ struct place { /* where a call is made */
 	const struct pyframe *caller;
 };
 
-/* A caller whose instruction is specialised for C does not run a Python function in the same loop. */
+/* A caller whose instruction is specialised for C does not run a Python function in the same loop, nor does one that reads a plain
+ * attribute. */
 static bool can_call(const struct call *call)
 {
 	const struct place *place = call->context;
 	const struct code *code = codes_find(place->w->codes, place->caller->code);
 
-	return !code || !bytecode_is_quiet(place->w->abi, place->w->remote, code, place->caller->offset);
+	return !code || bytecode_may_call(place->w->abi, place->w->remote, code, place->caller->offset);
 }
 
 /* Goes through the calls of a stack from the one of frame `from` on, outermost first, up to that of frame `to` - 1. fn returns
@@ -173,7 +174,7 @@ static bool sight_proven(void *context, const struct call *call)
 {
 	struct sighting *s = context;
 
-	if (call->proven)
+	if (call->proven && (!call->can_be || call->can_be(call)))
 		s->learnt |= edges_sight(s->edges, call, s->now_ns);
 	return true;
 }
@@ -190,7 +191,8 @@ static bool sight_left(void *context, const struct call *call)
 {
 	struct sighting *s = context;
 
-	s->learnt = edges_sight_left(s->edges, call, s->now_ns);
+	/* A generator's frame was copied later than what it called: what has been left by then says nothing of where it was called. */
+	s->learnt = call->adjacent ? edges_sight_left(s->edges, call, s->now_ns) : edges_has(s->edges, call->key);
 	return true;
 }
 
@@ -223,9 +225,9 @@ static bool is_new_part(uint64_t *latest, uint32_t i, uint64_t part)
 	return true;
 }
 
-void calls_count(const struct walker *w, const struct pystack *stack, struct edges *edges)
+void calls_count(const struct walker *w, const struct pystack *stack, struct edges *edges, bool often)
 {
-	uint32_t weight = w->tick < COUNT_ALL_TICKS ? 1 : COUNT_TICKS;
+	uint32_t weight = often && w->tick >= COUNT_ALL_TICKS ? COUNT_TICKS : 1;
 	uint64_t sites[EDGE_SITES] = {0}, callees[EDGE_SITES] = {0};
 
 	if (w->tick % weight != 0)

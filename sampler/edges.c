@@ -19,13 +19,16 @@
  * quarter of a microsecond, so of the sightings of a function that runs for one every tenth or so is torn. */
 #define SHARE_SIGHTINGS 16
 #define SHARE           2
-#define LEFT_SIGHTINGS  64  /* by then a site where something else is called is known for that */
-#define ALIKE_SHARE     100 /* of what is seen alike in two copies */
-#define PLENTY          64  /* a site and a callee that were seen so often, and a share below FALSE_SHARE: not a call */
-#define FALSE_SHARE     10
-#define RARE_SHARE      2
-#define COUNTS          16384u /* counters; parts that fall together count as one, which only makes a call wait longer */
-#define HALVE_NS        (10 * NS_PER_S)
+#define ROUGH_SIGHTINGS 64 /* where sites and callees are counted now and then only, with the weight of the others */
+#define LEFT_SIGHTINGS  64 /* by then a site where something else is called is known for that */
+#define ODD_SIGHTINGS                                                                                                  \
+	32 /* in two copies, where what stands at the site does not call, or does so only when it falls back */
+#define ALIKE_SHARE 100 /* of what is seen alike in two copies */
+#define PLENTY      64  /* a site and a callee that were seen so often, and a share below FALSE_SHARE: not a call */
+#define FALSE_SHARE 10
+#define RARE_SHARE  2
+#define COUNTS      16384u /* counters; parts that fall together count as one, which only makes a call wait longer */
+#define HALVE_NS    (10 * NS_PER_S)
 
 struct pending { /* not known yet */
 	uint64_t key;
@@ -46,6 +49,7 @@ struct edges {
 	uint32_t room, count;
 	uint32_t counts[COUNTS]; /* of sites and callees, in the last seconds: halved now and then */
 	uint64_t halved_ns;
+	bool rough; /* the latest of them were counted with a weight above 1 */
 	struct pending
 		pending[PENDING_ROOM]; /* sets of PENDING_WAYS by key; a newer one takes the place of the oldest */
 	struct tally tallies[TALLIES];
@@ -222,7 +226,8 @@ bool edges_sight(struct edges *e, const struct call *call, uint64_t now_ns)
 	pending = get_pending(e, call->key, now_ns);
 	if (pending->sightings < UINT16_MAX)
 		pending->sightings++;
-	if (pending->sightings < EDGE_SIGHTINGS || pending->sightings * (uint64_t)ALIKE_SHARE < seen_of(e, call))
+	if (pending->sightings < EDGE_SIGHTINGS || pending->sightings * (uint64_t)ALIKE_SHARE < seen_of(e, call) ||
+	    (pending->sightings < ODD_SIGHTINGS && call->can_be && !call->can_be(call)))
 		return false;
 	*pending = (struct pending){0};
 	edges_learn(e, call);
@@ -240,7 +245,8 @@ bool edges_sight_once(struct edges *e, const struct call *call, uint64_t now_ns)
 	if (pending->singles < UINT16_MAX)
 		pending->singles++;
 	singles = pending->singles;
-	if (singles < SHARE_SIGHTINGS || singles * SHARE < seen || calls_another(e, call) || !can_be(pending, call))
+	if (singles < (e->rough ? ROUGH_SIGHTINGS : SHARE_SIGHTINGS) || singles * SHARE < seen ||
+	    calls_another(e, call) || !can_be(pending, call))
 		return false;
 	*pending = (struct pending){0};
 	edges_learn(e, call);
@@ -313,8 +319,11 @@ void edges_count(struct edges *e, uint64_t part, uint32_t weight, uint64_t now_n
 	if (now_ns - e->halved_ns > HALVE_NS) {
 		for (uint32_t i = 0; i < COUNTS; i++)
 			e->counts[i] /= 2;
+		for (uint32_t i = 0; i < PENDING_ROOM; i++) /* what is compared with them */
+			e->pending[i].singles /= 2;
 		e->halved_ns = now_ns;
 	}
+	e->rough = weight > 1;
 	e->counts[part % COUNTS] += weight;
 }
 

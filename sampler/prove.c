@@ -28,8 +28,8 @@ static void swap_stacks(struct pystack *a, struct pystack *b)
 }
 
 /* Two copies of a thread: what is alike in them was no chance. Where they are alike as a whole and the thread state agreed, that
- * goes for all calls. Else it goes for those up to where they part, or where one lies outside the data stack that was read after the
- * rest (`late`): each of the two was copied there in one go. */
+ * goes for all calls, unless a part was read after the rest (`late`). Else it goes for those on the data stack up to where they part: each of
+ * the two was copied there in one piece. */
 static bool sight_alike(struct target *target, const struct walker *w, const struct thread *t,
                         const struct pystack *other, bool agreed, bool late)
 {
@@ -40,7 +40,7 @@ static bool sight_alike(struct target *target, const struct walker *w, const str
 	if (!whole || !agreed || late) {
 		uint32_t calls = alike + same_callee;
 
-		for (alike = 0; alike < calls && !(late && t->seen.frames[alike].generator); alike++)
+		for (alike = 0; alike < calls && thread_in_chunks(t, t->seen.frames[alike].frame); alike++)
 			;
 		whole = false;
 	}
@@ -222,7 +222,7 @@ int prove_calls(struct target *target, struct walker *w, struct thread *t, uint1
 		return prove_empty(target, w, t);
 	w->moves = thread_moves(t);
 	if (t->agreed && !w->plan->slow && !target->callees && !t->recalled)
-		calls_count(w, &t->seen, target->edges);
+		calls_count(w, &t->seen, target->edges, target->options->interval_ns == 0);
 	/* The copy of a thread that stands is exact: where the thread state names another frame, the walk missed some. */
 	if (!t->agreed && still_proved(target, t))
 		return -EAGAIN;

@@ -101,10 +101,10 @@ const struct pyabi pyabi_3_11 = {
 	},
 	.leaving_opcodes = {83, 75, 86},
 	.calling = {
-		[17] = CALLING_SELDOM + 5, [18] = CALLING_SELDOM + CALLING_QUIET + 5, [19] = CALLING_SELDOM + 5,
-		[20 ... 21] = CALLING_SELDOM + CALLING_QUIET + 5, [22 ... 24] = 5, [25] = CALLING_SELDOM + 5,
-		[39] = CALLING_SELDOM + 5, [40 ... 43] = CALLING_SELDOM + CALLING_QUIET + 5, [106] = CALLING_SELDOM + 5,
-		[142] = 1, [171] = 5,
+		[17] = CALLING_SELDOM + 5, [18] = CALLING_SELDOM + CALLING_QUIET + 5,
+		[19] = CALLING_SELDOM + CALLING_PUSHES + 5, [20 ... 21] = CALLING_SELDOM + CALLING_QUIET + 5, [22] = 5,
+		[23 ... 24] = CALLING_PUSHES + 5, [25] = CALLING_SELDOM + 5, [39] = CALLING_SELDOM + 5,
+		[40 ... 43] = CALLING_SELDOM + CALLING_QUIET + 5, [106] = CALLING_SELDOM + 5, [142] = 1, [171] = 5,
 	},
 	.func = {
 		.code = ABSENT,

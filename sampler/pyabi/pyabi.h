@@ -20,6 +20,7 @@ enum { ABSENT = -1 };
 enum {
 	CALLING_UNITS = 15, /* mask */
 	CALLING_QUIET = 16,
+	CALLING_PUSHES = 32,
 	CALLING_SELDOM = 64,
 	CALLING_RESUMES = 128,
 	CALLING_QUIET_SUBSCRIPT = 253,
@@ -138,8 +139,8 @@ struct pyabi {
 	uint8_t leaving_opcodes[8];
 	/* For each opcode, specialised and instrumented ones too: 0, or, where such an instruction can push a frame without leaving the
 	 * interpreter's loop, 1 + the units behind it at which its frame stands meanwhile (CALLING_UNITS); plus CALLING_RESUMES if that can be
-	 * a generator's only, CALLING_SELDOM if it mostly calls nothing (an attribute can be a property), CALLING_QUIET if this
-	 * specialisation pushes none. A superset, by families of specialisation, since these change while a program runs.
+	 * a generator's only, CALLING_SELDOM if it mostly calls nothing (an attribute can be a property), CALLING_PUSHES or
+	 * CALLING_QUIET if this specialisation pushes one, or none. A superset, by families of specialisation, since these change while a program runs.
 	 * CALLING_SUBSCRIPT: CALLING_SELDOM + 1, if its argument is NB_SUBSCR. CALLING_HIDDEN: it stands in the place of another one, for
 	 * debuggers, and that one is not seen. 3.11+; made by tests/tools/make_calling.py. */
 	uint8_t calling[256];

@@ -2,7 +2,7 @@
 """Prints what stands in .calling of sampler/pyabi/py3*.c for the interpreter that runs it (3.11+): every opcode, specialised and
 instrumented ones too, of the instructions that can push the frame of a Python function, or of a generator, without leaving the
 interpreter's loop, and how many units behind it the frame's instruction pointer stands meanwhile, plus 1; and which of them are
-specialised so that they push none, unless they fall back to the general one."""
+specialised so that they push one, or none unless they fall back to the general one."""
 import opcode
 import sys
 
@@ -13,8 +13,7 @@ if sys.version_info >= (3, 14):
     FAMILIES.append("BINARY_OP")  # which took in BINARY_SUBSCR
 # Of the specialised ones, those that push a frame.
 PUSHING = ("_PY", "_PY_EXACT_ARGS", "_PY_GENERAL", "_PY_WITH_DEFAULTS", "_BOUND_METHOD", "_BOUND_METHOD_EXACT_ARGS",
-           "_BOUND_METHOD_GENERAL", "_ALLOC_AND_ENTER_INIT", "_PROPERTY", "_GETATTRIBUTE_OVERRIDDEN", "_GETITEM", "_GEN",
-           "_ADAPTIVE")
+           "_BOUND_METHOD_GENERAL", "_ALLOC_AND_ENTER_INIT", "_PROPERTY", "_GETATTRIBUTE_OVERRIDDEN", "_GETITEM", "_GEN")
 HIDDEN, SUBSCRIPT, QUIET_SUBSCRIPT = "CALLING_HIDDEN", "CALLING_SUBSCRIPT", "CALLING_QUIET_SUBSCRIPT"
 COLUMNS = 120
 
@@ -60,13 +59,15 @@ def rows():
         kind = "CALLING_RESUMES + " if family in RESUMING else "CALLING_SELDOM + " if family in SELDOM else ""
         behind = caches(family) if sys.version_info < (3, 13) else 0
         for name in [family, "INSTRUMENTED_" + family] + list(families.get(family, [])):
-            quiet = name in families.get(family, []) and not name.endswith(PUSHING)
+            special = name in families.get(family, []) and not name.endswith("_ADAPTIVE")
+            pushes = special and name.endswith(PUSHING)
             if name not in numbers:
                 continue
-            if family == "BINARY_OP":
-                found[numbers[name]] = QUIET_SUBSCRIPT if quiet else SUBSCRIPT
-            else:
-                found[numbers[name]] = kind + ("CALLING_QUIET + " if quiet else "") + str(behind + 1)
+            if family == "BINARY_OP" and not pushes:
+                found[numbers[name]] = QUIET_SUBSCRIPT if special else SUBSCRIPT
+                continue
+            mark = "CALLING_PUSHES + " if pushes else "CALLING_QUIET + " if special else ""
+            found[numbers[name]] = ("CALLING_SELDOM + " if family == "BINARY_OP" else kind) + mark + str(behind + 1)
     # These hide the instruction in whose place they stand.
     for name in ("INSTRUMENTED_LINE", "INSTRUMENTED_INSTRUCTION"):
         if name in opcode.opname:
