@@ -28,26 +28,28 @@ static bool stands(const struct pyabi *abi, const uint8_t *a, const uint8_t *b)
 	       frame_u64(a, abi->frame.instr) == frame_u64(b, abi->frame.instr);
 }
 
-/* Whether a frame runs the code that it ran `before`, on top of what it should be linked to. */
-static bool runs_on(const struct walker *w, const uint8_t *bytes, const uint8_t *before, raddr_t link)
+/* Where a frame stands that runs the code which it ran `before`, on top of what it should be linked to; below 0: it does not. */
+static int64_t runs_at(const struct walker *w, const uint8_t *bytes, const uint8_t *before, raddr_t link)
 {
 	const struct code *code;
 	int64_t offset;
 
 	if (!bytes || !before || frame_code(w->abi, bytes) == 0 ||
 	    frame_code(w->abi, bytes) != frame_code(w->abi, before) || frame_previous(w->abi, bytes) != link)
-		return false;
+		return -1;
 	code = codes_find(w->codes, frame_code(w->abi, bytes));
-	return code && frame_offset(w->abi, bytes, code, &offset) && !frame_is_left(w->abi, bytes, code, offset);
+	return code && frame_offset(w->abi, bytes, code, &offset) && !frame_is_left(w->abi, bytes, code, offset)
+	               ? offset
+	               : -1;
 }
 
 struct pair {
 	raddr_t callee, link, caller; /* link: what the callee's previous is when it runs: the caller, or a shim */
-	uint32_t piece;               /* of the caller, the callee, and the caller again */
+	uint32_t piece;               /* of the callee, the caller, and the callee again */
 };
 
-/* What was fetched has each caller before and behind its callee, some 0.1 µs apart: where the caller is the same, and the callee runs, this
- * one was called from there. A caller in the data stack must stand as it did in the copy, too. */
+/* What was fetched has each callee before and behind its caller, some 0.1 µs apart: where it runs at both times, and has not begun
+ * anew, as far as its instruction tells, it was called from where the caller stood. A caller in the data stack must stand as it did in the copy, too. */
 static void prove_links(const struct walker *w, struct thread *t, const struct pair *pairs, uint32_t count)
 {
 	struct apart_copy *copy = &t->copy.apart;
@@ -55,13 +57,16 @@ static void prove_links(const struct walker *w, struct thread *t, const struct p
 	uint32_t ignored;
 
 	for (uint32_t i = 0; i < count; i++) {
-		const uint8_t *caller = plan_bytes(p, pairs[i].piece), *again = plan_bytes(p, pairs[i].piece + 2);
-		const uint8_t *callee = plan_bytes(p, pairs[i].piece + 1);
+		const uint8_t *callee = plan_bytes(p, pairs[i].piece), *again = plan_bytes(p, pairs[i].piece + 2);
+		const uint8_t *caller = plan_bytes(p, pairs[i].piece + 1);
+		const uint8_t *before;
+		int64_t offset;
 
 		/* Nobody else is to find these. */
-		p->pieces[pairs[i].piece + 1].from = p->pieces[pairs[i].piece + 2].from = 0;
-		if (stands(w->abi, caller, again) &&
-		    runs_on(w, callee, walk_copy(w, t, pairs[i].callee, 0, &ignored), pairs[i].link) &&
+		p->pieces[pairs[i].piece].from = p->pieces[pairs[i].piece + 2].from = 0;
+		before = walk_copy(w, t, pairs[i].callee, 0, &ignored);
+		offset = runs_at(w, callee, before, pairs[i].link);
+		if (offset >= 0 && runs_at(w, again, before, pairs[i].link) >= offset && !p->slow_fetch &&
 		    stands(w->abi, caller, walk_copy(w, t, pairs[i].caller, 0, &ignored)))
 			copy->proven[copy->proven_count++] = pairs[i].callee;
 	}
@@ -87,9 +92,9 @@ static const uint8_t *fetch(struct walker *w, struct thread *t, raddr_t frame, r
 		if (doubt && callee != 0 && !link.shim && pair_count < APART_PROVEN) {
 			pairs[pair_count++] =
 				(struct pair){.callee = callee, .link = link_of_callee, .caller = at, .piece = count};
+			frames[count++] = piece_at(callee, head_bytes);
 			frames[count++] = piece_at(at, inside ? head_bytes : bytes_of(w->abi, &link));
 			frames[count++] = piece_at(callee, head_bytes);
-			frames[count++] = piece_at(at, head_bytes);
 		} else if (!inside && (!link.shim || !apart_find(copy, w->plan, at, &ignored))) {
 			frames[count++] = piece_at(at, bytes_of(w->abi, &link));
 		}

@@ -138,14 +138,16 @@ static int take_pieces(struct plan *p, const struct remote *r, uint32_t segment)
 	return 0;
 }
 
-static void take_time(struct plan *p, uint64_t ns)
+/* Whether something took much longer than usual. */
+static bool take_time(uint64_t *usual_ns, uint64_t ns)
 {
-	p->read_ns += ns;
-	p->slow = ns > p->usual_ns + p->usual_ns / 2;
-	if (p->slow)
-		p->usual_ns += p->usual_ns / 16 + 1;
+	bool slow = ns > *usual_ns + *usual_ns / 2;
+
+	if (slow)
+		*usual_ns += *usual_ns / 16 + 1;
 	else
-		p->usual_ns = (15 * p->usual_ns + ns) / 16;
+		*usual_ns = (15 * *usual_ns + ns) / 16;
+	return slow;
 }
 
 int plan_read(struct plan *p, const struct remote *r)
@@ -155,6 +157,7 @@ int plan_read(struct plan *p, const struct remote *r)
 
 int plan_read_from(struct plan *p, const struct remote *r, uint64_t started_ns)
 {
+	uint64_t ns;
 	uint32_t i = 0;
 	int err = 0;
 
@@ -183,14 +186,16 @@ int plan_read_from(struct plan *p, const struct remote *r, uint64_t started_ns)
 			err = take_pieces(p, r, i++); /* go on behind the bad one */
 	}
 	p->read_segments += p->segment_count;
-	take_time(p, clock_now_ns() - started_ns);
+	ns = clock_now_ns() - started_ns;
+	p->read_ns += ns;
+	p->slow = take_time(&p->usual_ns, ns);
 	return err;
 }
 
 uint32_t plan_put(struct plan *p, const struct remote *r, const struct iovec *from, uint32_t count, int *ret_read)
 {
 	uint32_t first = p->count;
-	uint64_t started_ns = clock_now_ns();
+	uint64_t started_ns = clock_now_ns(), ns;
 
 	while (p->room - p->count < count)
 		if (!grow_pieces(p))
@@ -211,6 +216,8 @@ uint32_t plan_put(struct plan *p, const struct remote *r, const struct iovec *fr
 		p->pieces[first + (uint32_t)i].ok = true;
 	p->reads++;
 	p->read_segments += count;
-	p->read_ns += clock_now_ns() - started_ns;
+	ns = clock_now_ns() - started_ns;
+	p->read_ns += ns;
+	p->slow_fetch = count > 0 && take_time(&p->usual_piece_ns, ns / count);
 	return first;
 }

@@ -34,6 +34,8 @@ struct plan {
 	struct iovec *local, *from; /* a segment each */
 	uint64_t usual_ns;          /* what a read of it takes, on the average of late */
 	bool slow;                  /* the latest one took much longer, as one does that was interrupted */
+	uint64_t usual_piece_ns;    /* the same for a piece of plan_put() */
+	bool slow_fetch;
 	/* Cumulative, for the sampling facts. */
 	uint64_t reads, read_segments, read_bytes, read_ns;
 };

@@ -391,9 +391,9 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 	struct climb c; /* not cleared: it is large */
 	const uint8_t *bytes;
 	raddr_t frame;
-	const struct link *sender =
-		NULL; /* the generator's frame that the last one was, if it stands where it sends to another one */
-	bool plain;   /* so far */
+	const struct link *sender = NULL; /* the last frame, a generator's, stands where it sends to another one */
+	bool on_generator = false;        /* the last frame is one's */
+	bool plain;                       /* so far */
 	int err;
 
 	t->seen.depth = t->same = t->seen_plain = 0;
@@ -456,13 +456,18 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 		}
 		awaited = sender && link_awaits(abi, sender, frame);
 		kept = generator || offset >= (int64_t)code->traceable_bytes;
-		if (kept && !stack_push(&t->seen, (struct pyframe){.frame = frame,
-		                                                   .code = addr,
-		                                                   .offset = offset,
-		                                                   .generator = generator,
-		                                                   .awaited = awaited,
-		                                                   .proven = is_proven(&c, frame)}))
+		if (kept &&
+		    !stack_push(&t->seen, (struct pyframe){.frame = frame,
+		                                           .code = addr,
+		                                           .offset = offset,
+		                                           .generator = generator,
+		                                           .direct = caller != 0 && frame_previous(abi, bytes) == caller &&
+		                                                     !bytes_is_entry(abi, bytes),
+		                                           .awaited = awaited,
+		                                           .proven = (awaited || !(generator && on_generator)) &&
+		                                                     is_proven(&c, frame)}))
 			return -ENOMEM;
+		on_generator = generator;
 		sender = link && code->resuming && code_resumes(code, offset) ? link : NULL;
 		t->seen.apart |= generator;
 		plain &= kept && !generator;
