@@ -4,9 +4,8 @@
 #include "base/hash.h"
 #include "sampler/bytecode.h"
 
-#define COUNT_TICKS     16   /* one stack in so many is counted */
-#define ADJACENT_BYTES  4096 /* a frame is smaller, with few exceptions */
-#define COUNT_ALL_TICKS 4096 /* but all of the first */
+#define COUNT_TICKS    16   /* one stack in so many is counted */
+#define ADJACENT_BYTES 4096 /* a frame is smaller, with few exceptions */
 
 /* A frame's code, and where it stands in it, as hashes; whether mostly nothing is called there. */
 static uint64_t site_of(const struct walker *w, const struct pyframe *frame, uint64_t *ret_content, bool *ret_seldom)
@@ -227,7 +226,7 @@ static bool is_new_part(uint64_t *latest, uint32_t i, uint64_t part)
 
 void calls_count(const struct walker *w, const struct pystack *stack, struct edges *edges, bool often)
 {
-	uint32_t weight = often && w->tick >= COUNT_ALL_TICKS ? COUNT_TICKS : 1;
+	uint32_t weight = often && w->tick >= CALLS_FIRST_TICKS ? COUNT_TICKS : 1;
 	uint64_t sites[EDGE_SITES] = {0}, callees[EDGE_SITES] = {0};
 
 	if (w->tick % weight != 0)

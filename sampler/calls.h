@@ -25,6 +25,9 @@ void calls_learn(const struct walker *w, const struct pystack *stack, struct edg
 bool calls_have_false(const struct walker *w, const struct pystack *stack, struct edges *edges);
 /* Nothing speaks against those that are not known. */
 bool calls_are_rare(const struct walker *w, const struct pystack *stack, struct edges *edges);
+/* All stacks of the first ticks are counted: what is learnt then is compared with few. */
+#define CALLS_FIRST_TICKS 4096u
+
 /* Counts the sites and callees of a stack; where there are many ticks (`often`), those of one in sixteen, for all of them. */
 void calls_count(const struct walker *w, const struct pystack *stack, struct edges *edges, bool often);
 /* The calls of this stack that were proven while it was read were seen once more. True: one has become known. */

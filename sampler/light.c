@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sampler/light.h"
 
+#include "sampler/calls.h"
 #include "sampler/prove.h"
 #include "sampler/recheck.h"
 #include "sampler/status.h"
