@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Above 400 lines: the table, and how its entries are filled and compared, share the table's lists and bounds. */
 /* A table by address, and the decoding of what it holds. One thing still, above 400 lines: every static function below
- * serves codes_load() or codes_recheck(). */
+ * serves codes_load() or codes_recheck(), and shares the table's lists and bounds. */
 #include "sampler/codes.h"
 
 #include <errno.h>

@@ -20,9 +20,6 @@
 #define GROWTHS 64 /* such reads that came closer, since the guess has grown */
 #define OUTSIDE_LOOKS                                                                                                  \
 	3 /* at a thread that was in a function outside the data stack which could not be copied; unthrottled, 1 */
-#define DOUBT_NS NS_PER_MS /* a doubted code object is compared no more often than this */
-#define CHECKED_NS                                                                                                     \
-	NS_PER_MS /* so long after a look at all code objects of a stack only those of new frames are looked at */
 #define WATCH_NS      (500 * NS_PER_US) /* thread lists and `collecting` are read no more often than this */
 #define RELIST_NS     (1 * NS_PER_S)
 #define FACTS_NS      (1 * NS_PER_S)

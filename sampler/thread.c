@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Above 400 lines: all of it keeps the guess of one thread, what it read last, and what it remembers. */
 #include "sampler/thread.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Above 400 lines: one climb, whose steps share its state (struct climb). */
+/* One thing still, above 400 lines: one climb, whose steps share its state (struct climb); what it finds outside the data stack is in
+ * links.c. */
 /* The walk up the data stack (3.11+): from the outermost frame to the leaf, told by the frames themselves.
  *
  * One copy of a chunk is close to one instant, while the thread state's "current frame", read a little later, is not

@@ -156,3 +156,55 @@ Test(edges, a_single_call_does_not_ask_who_led_to_it)
 	cr_assert_not(edges_has_single(e, &call));
 	edges_free(e);
 }
+
+static bool never(const struct call *call)
+{
+	(void)call;
+	return false;
+}
+
+/* Where what stands at the site does not call, no share makes a call of it, and alike copies only when they are many. */
+Test(edges, a_site_that_cannot_call_learns_nothing_by_share)
+{
+	struct edges *e = new_edges();
+	struct call call = call_of(1, 2), other = call_of(3, 4);
+
+	call.can_be = other.can_be = never;
+	for (int i = 0; i < 1000; i++)
+		cr_assert_not(sight_single(e, &call));
+	for (int i = 0; i < 31; i++)
+		cr_assert_not(edges_sight(e, &other, NOW_NS));
+	cr_assert(edges_sight(e, &other, NOW_NS), "it falls back to the general instruction, now and then");
+	edges_free(e);
+}
+
+/* A count of one stack in sixteen is off by its own size where it is small. */
+Test(edges, rough_counts_want_more_sightings)
+{
+	struct edges *e = new_edges();
+	struct call call = call_of(1, 2);
+
+	edges_count(e, call.site, 16, NOW_NS);
+	for (int i = 0; i < 63; i++)
+		cr_assert_not(edges_sight_once(e, &call, NOW_NS));
+	cr_assert(edges_sight_once(e, &call, NOW_NS));
+	edges_free(e);
+}
+
+/* Sightings age with what they are compared with: a call that is a third of what is seen of its site and callee stays one. */
+Test(edges, sightings_are_halved_with_the_counts)
+{
+	struct edges *e = new_edges();
+	struct call call = call_of(1, 2);
+	uint64_t now_ns = NOW_NS;
+
+	for (int second = 0; second < 15; second++, now_ns += 1000000000) {
+		for (int i = 0; i < 100; i++) {
+			edges_count(e, call.site, 1, now_ns);
+			edges_count(e, call.callee, 1, now_ns);
+			if (i % 3 == 0)
+				cr_assert_not(edges_sight_once(e, &call, now_ns));
+		}
+	}
+	edges_free(e);
+}
