@@ -21,7 +21,12 @@ endif
 REQUIRED_FLAGS := -std=gnu17 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I. -pthread -MMD -MP
 WARN_FLAGS := -Wall -Wextra -Wmissing-prototypes -Wshadow -Wconversion -Wstrict-prototypes -Wvla \
 	-Werror=implicit-function-declaration
-LIBS := -lelf -pthread -lm
+LIBS := -Wl,--as-needed -lelf -lz -lyajl -lsqlite3 -ledit -pthread -lm
+# zstd, where it is there: smaller recordings.
+ifeq ($(shell pkg-config --exists libzstd 2>/dev/null && echo yes),yes)
+REQUIRED_FLAGS += -DHAVE_ZSTD
+LIBS += -lzstd
+endif
 
 # The layers, from the lowest up; tests/checks/layers.sh holds their includes to that order.
 LIB_SRC := $(wildcard base/*.c sampler/*.c sampler/pyabi/*.c aggregator/*.c exporters/*.c)

@@ -2,6 +2,7 @@
 #include "aggregator/profile.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 const struct value_type profile_value_types[VALUE_COUNT] = {
 	[VALUE_SAMPLES] = {.name = "samples", .unit = "count"},
@@ -21,14 +22,19 @@ void profile_free(struct profile *profile)
 		return;
 	for (uint32_t i = 0; i < profile->thread_count; i++) {
 		free(profile->threads[i].nodes);
+		free(profile->threads[i].runs);
 		free(profile->threads[i].name);
 	}
 	for (uint32_t i = 0; i < profile->process_count; i++)
 		free(profile->processes[i].name);
+	for (uint32_t i = 0; i < profile->note_count; i++)
+		free(profile->notes[i].label);
+	free(profile->notes);
 	free(profile->threads);
 	free(profile->processes);
 	free(profile->symbols);
 	free(profile->strings);
+	free(profile->value_strings);
 	free(profile);
 }
 
@@ -53,6 +59,33 @@ uint64_t *profile_totals(const struct thread_tree *tree)
 	return totals;
 }
 
+bool profile_has(const struct profile *profile, enum value_index value)
+{
+	const struct value_type *have = &profile->values[value], *ours = &profile_value_types[value];
+
+	return have->name && strcmp(have->name, ours->name) == 0 && strcmp(have->unit, ours->unit) == 0;
+}
+
+enum value_index profile_weight(const struct profile *profile)
+{
+	return profile->values[VALUE_WALL].name ? VALUE_WALL : VALUE_SAMPLES;
+}
+
+void node_add(struct node *node, uint64_t count, uint64_t weight_ns, unsigned status)
+{
+	static const uint8_t status_values[][2] = {
+		{STATUS_ON_CPU, VALUE_ON_CPU},       {STATUS_GIL, VALUE_GIL},         {STATUS_GIL_WAIT, VALUE_GIL_WAIT},
+		{STATUS_IDLE, VALUE_IDLE},           {STATUS_UNKNOWN, VALUE_UNKNOWN}, {STATUS_GC, VALUE_GC},
+		{STATUS_EXCEPTION, VALUE_EXCEPTION},
+	};
+
+	node->self[VALUE_SAMPLES] += count;
+	node->self[VALUE_WALL] += weight_ns;
+	for (size_t i = 0; i < sizeof(status_values) / sizeof(status_values[0]); i++)
+		if (status & status_values[i][0])
+			node->self[status_values[i][1]] += weight_ns;
+}
+
 uint64_t profile_sum(const struct profile *profile, enum value_index value)
 {
 	uint64_t sum = 0;
@@ -63,7 +96,7 @@ uint64_t profile_sum(const struct profile *profile, enum value_index value)
 	return sum;
 }
 
-static void facts_add(struct rec_facts *sum, const struct rec_facts *facts)
+void rec_facts_add(struct rec_facts *sum, const struct rec_facts *facts)
 {
 	if (facts->t_start_ns && (sum->t_start_ns == 0 || facts->t_start_ns < sum->t_start_ns))
 		sum->t_start_ns = facts->t_start_ns;
@@ -97,6 +130,6 @@ void profile_facts(const struct profile *profile, struct rec_facts *ret_facts)
 	if (profile->process_count)
 		sum.interval_ns = profile->processes[0].facts.interval_ns;
 	for (uint32_t i = 0; i < profile->process_count; i++)
-		facts_add(&sum, &profile->processes[i].facts);
+		rec_facts_add(&sum, &profile->processes[i].facts);
 	*ret_facts = sum;
 }

@@ -11,10 +11,12 @@
 
 #include "sampler/record.h"
 
-/* Our own value types, in the order of profile.value_types for profiles that we sampled. */
+/* The places of a node's values. A profile that we sampled has all of these. An imported one has VALUE_SAMPLES always, its weight, what
+ * shares are of, at VALUE_WALL (none: the samples themselves), and whatever else it brings in the places behind; profile.values names
+ * them, and profile_has() tells whether a place holds what its name here says. */
 enum value_index {
-	VALUE_SAMPLES,   /* count: one thread seen at one tick */
-	VALUE_WALL,      /* nanoseconds; so are all below: the time of the samples that were in that state */
+	VALUE_SAMPLES, /* count: one thread seen at one tick */
+	VALUE_WALL,    /* nanoseconds; so are all below: the time of the samples that were in that state */
 	VALUE_ON_CPU,
 	VALUE_GIL,
 	VALUE_GIL_WAIT,
@@ -30,7 +32,7 @@ struct value_type {
 	const char *unit; /* "count" or "nanoseconds" */
 };
 
-/* Of a value type at index VALUE_*; static. */
+/* Our own, by enum value_index; static. */
 extern const struct value_type profile_value_types[VALUE_COUNT];
 
 struct symbol {
@@ -52,16 +54,31 @@ struct node {
 	uint64_t self[VALUE_COUNT];
 };
 
+/* Consecutive samples of a thread that are alike, in the order of time. */
+struct run {
+	uint64_t t_first_ns; /* CLOCK_MONOTONIC of the first sample */
+	uint32_t span_ns;    /* from the first sample to the last */
+	uint32_t weight_ns;
+	uint32_t node;       /* of the thread's tree: the innermost frame; 0: an empty stack */
+	uint32_t status : 8; /* enum thread_status bits */
+	uint32_t count : 24;
+};
+
+#define RUN_COUNT_MAX ((1u << 24) - 1)
+
 struct thread_tree {
 	uint32_t process;    /* index into profile.processes */
 	int64_t interpreter; /* 0: the main one */
 	uint64_t tid;        /* 0: unknown */
 	bool is_main;
-	char *name;          /* NULL: none known */
+	char *name;                     /* NULL: none known */
 	uint64_t t_first_ns, t_last_ns; /* of its samples; 0: none yet */
 	struct node *nodes;
 	uint32_t node_count; /* at least 1 */
 	uint32_t depth_max;
+	struct run *
+		runs; /* by time, where the profile has time order (profile.has_runs) and this was asked for; NULL: none */
+	size_t run_count;
 };
 
 struct process {
@@ -73,7 +90,20 @@ struct process {
 	struct rec_facts facts; /* sampling facts and losses; head unused */
 };
 
+/* What an import has to say of itself besides: bad records, rates. */
+struct note {
+	const char *key; /* "skipped_records"; static */
+	char *label;     /* "records skipped: no end"; owned */
+	double number;
+	bool loss; /* something is missing because of it */
+};
+
 struct profile {
+	struct value_type values[VALUE_COUNT]; /* name NULL: there is no such value. Texts are static or in strings */
+	struct note *notes;
+	uint32_t note_count;
+	bool imported; /* we did not sample it: there are no sampling facts, only notes */
+	bool has_runs; /* the threads have their runs: it can be written in formats that need time order */
 	struct symbol *symbols;
 	uint32_t symbol_count;
 	struct thread_tree *threads;
@@ -91,6 +121,7 @@ struct profile {
 	uint64_t malformed_samples;    /* samples in records that made no sense and were left out */
 	uint64_t malformed_records;    /* such records of any kind */
 	char *strings;                 /* arena of the symbols' texts */
+	char *value_strings;           /* of values[], where they are not static; NULL: none */
 };
 
 /* At a REC_MARK and at the end, for what we sampled ourselves, each sample is accounted for:
@@ -102,9 +133,19 @@ void profile_free(struct profile *profile);
 /* Inclusive values of every node, nodes × VALUE_COUNT words, freed by the caller; NULL without memory. */
 uint64_t *profile_totals(const struct thread_tree *tree);
 
+/* Whether values[value] is what profile_value_types[value] says. */
+bool profile_has(const struct profile *profile, enum value_index value);
+/* What shares are of: VALUE_WALL, or VALUE_SAMPLES where there is no weight. */
+enum value_index profile_weight(const struct profile *profile);
+
+/* Adds samples with this weight and STATUS_* bits to a node's self values. */
+void node_add(struct node *node, uint64_t count, uint64_t weight_ns, unsigned status);
+
 /* Sum of one self value over all threads. */
 uint64_t profile_sum(const struct profile *profile, enum value_index value);
 /* Sampling facts of all processes added up (t_start the least, t_last the most, interval of the first). */
 void profile_facts(const struct profile *profile, struct rec_facts *ret_facts);
+/* Adds one process' facts to a sum of them. */
+void rec_facts_add(struct rec_facts *sum, const struct rec_facts *facts);
 
 #endif

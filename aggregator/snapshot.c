@@ -12,41 +12,6 @@ static const char *const mode_names[] = {[MODE_WALL] = "wall", [MODE_CPU] = "cpu
 
 static const char ended_name[] = "(ended threads)";
 
-static int copy_symbols(struct profile *profile, const struct symbols *symbols)
-{
-	size_t text_bytes = 1;
-	char *text;
-
-	for (uint32_t i = 0; i < symbols->count; i++)
-		if (symbols->slots[i].text)
-			text_bytes += (size_t)symbols->slots[i].name_bytes + symbols->slots[i].file_bytes + 2;
-	profile->strings = malloc(text_bytes);
-	profile->symbols = calloc((size_t)symbols->count + 1, sizeof(*profile->symbols));
-	if (!profile->strings || !profile->symbols)
-		return -ENOMEM;
-	profile->symbol_count = symbols->count;
-	text = profile->strings;
-	for (uint32_t i = 0; i < symbols->count; i++) {
-		const struct kept_symbol *kept = &symbols->slots[i];
-		size_t bytes = (size_t)kept->name_bytes + kept->file_bytes + 2;
-
-		if (!kept->text) { /* a free slot, which no node names */
-			profile->symbols[i] = (struct symbol){.name = "<unknown>", .file = ""};
-			continue;
-		}
-		memcpy(text, kept->text, bytes);
-		profile->symbols[i] = (struct symbol){
-			.name = text,
-			.file = text + kept->name_bytes + 1,
-			.first_line = kept->first_line,
-			.kind = kept->kind,
-			.flags = kept->flags,
-		};
-		text += bytes;
-	}
-	return 0;
-}
-
 /* Appends a thread with the fields given and a copy of the tree and the name (NULL: none). */
 static int add_thread(struct profile *profile, const struct thread_tree *fields, const struct tree *tree, const char *name)
 {
@@ -148,7 +113,7 @@ int aggregator_profile(struct aggregator *aggregator, struct profile **ret_profi
 
 	if (!profile)
 		return -ENOMEM;
-	err = copy_symbols(profile, &aggregator->symbols);
+	err = symbols_copy(&aggregator->symbols, profile);
 	if (!err)
 		err = copy_threads(profile, aggregator);
 	if (!err)
@@ -157,6 +122,7 @@ int aggregator_profile(struct aggregator *aggregator, struct profile **ret_profi
 		profile_free(profile);
 		return err;
 	}
+	memcpy(profile->values, profile_value_types, sizeof(profile->values));
 	set_times(profile, aggregator);
 	profile->interval_ns = aggregator->options.interval_ns;
 	profile->sequence = aggregator->mark_sequence;

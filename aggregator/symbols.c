@@ -9,15 +9,6 @@
 
 static const char unknown_name[] = "<unknown>";
 
-/* What a symbol is known by; the texts are the record's. */
-struct content {
-	const char *name, *file; /* not terminated */
-	uint32_t name_bytes, file_bytes;
-	uint32_t first_line;
-	uint32_t hash;
-	uint8_t kind, flags;
-};
-
 void symbols_init(struct symbols *symbols, struct budget *budget, const regex_t *omit, const regex_t *stop)
 {
 	*symbols = (struct symbols){.first_free = SYMBOL_NONE, .budget = budget, .omit = omit, .stop = stop};
@@ -39,10 +30,10 @@ static uint64_t symbol_cost_bytes(uint32_t name_bytes, uint32_t file_bytes)
 	return sizeof(struct kept_symbol) + name_bytes + file_bytes + 2 + 2 * LOOKUP_ENTRY_BYTES;
 }
 
-static int content_parse(struct content *ret_content, const struct rec_symbol *record)
+static int content_parse(struct symbol_content *ret_content, const struct rec_symbol *record)
 {
 	uint64_t text_bytes;
-	struct content content;
+	struct symbol_content content;
 
 	if (record->head.bytes < sizeof(*record))
 		return -EPROTO;
@@ -53,7 +44,7 @@ static int content_parse(struct content *ret_content, const struct rec_symbol *r
 	if (record->id == 0 || record->id >= 1U << 30 || record->flags > UINT8_MAX ||
 	    (record->kind != FRAME_PYTHON && record->kind != FRAME_SPECIAL) || memchr(record->text, 0, text_bytes))
 		return -EPROTO;
-	content = (struct content){
+	content = (struct symbol_content){
 		.name = record->text,
 		.file = record->text + record->name_bytes,
 		.name_bytes = record->name_bytes,
@@ -62,23 +53,17 @@ static int content_parse(struct content *ret_content, const struct rec_symbol *r
 		.kind = (uint8_t)record->kind,
 		.flags = (uint8_t)record->flags,
 	};
-	if (content.name_bytes == 0) {
-		content.name = unknown_name;
-		content.name_bytes = sizeof(unknown_name) - 1;
-	}
-	content.hash = (uint32_t)hash_bytes(hash_bytes(content.first_line, content.name, content.name_bytes),
-	                                    content.file, content.file_bytes);
 	*ret_content = content;
 	return 0;
 }
 
 /* The slot that already has this content, or SYMBOL_NONE. */
-static uint32_t find_content(const struct symbols *symbols, const struct content *content)
+static uint32_t find_content(const struct symbols *symbols, const struct symbol_content *content, uint32_t hash)
 {
-	uint32_t at = content->hash;
+	uint32_t at = hash;
 
 	for (;;) {
-		uint32_t slot = lookup_next(&symbols->contents, content->hash, &at);
+		uint32_t slot = lookup_next(&symbols->contents, hash, &at);
 		const struct kept_symbol *have;
 
 		if (slot == LOOKUP_NONE)
@@ -120,7 +105,7 @@ static void give_slot(struct symbols *symbols, uint32_t slot)
 	symbols->first_free = slot;
 }
 
-static char *copy_text(const struct content *content)
+static char *copy_text(const struct symbol_content *content)
 {
 	char *text = malloc((size_t)content->name_bytes + content->file_bytes + 2);
 	char *file;
@@ -141,7 +126,7 @@ static bool matches(const regex_t *regex, const char *text)
 }
 
 /* A new slot without references, or SYMBOL_LOST when there is no memory for it. */
-static uint32_t keep(struct symbols *symbols, const struct content *content)
+static uint32_t keep(struct symbols *symbols, const struct symbol_content *content, uint32_t hash)
 {
 	uint64_t cost_bytes = symbol_cost_bytes(content->name_bytes, content->file_bytes);
 	const char *file;
@@ -154,7 +139,7 @@ static uint32_t keep(struct symbols *symbols, const struct content *content)
 	slot = text ? free_slot(symbols) : SYMBOL_LOST;
 	if (slot == SYMBOL_LOST)
 		goto no_memory;
-	if (lookup_add(&symbols->contents, content->hash, slot) != 0) {
+	if (lookup_add(&symbols->contents, hash, slot) != 0) {
 		give_slot(symbols, slot);
 		goto no_memory;
 	}
@@ -164,7 +149,7 @@ static uint32_t keep(struct symbols *symbols, const struct content *content)
 		.name_bytes = content->name_bytes,
 		.file_bytes = content->file_bytes,
 		.first_line = content->first_line,
-		.hash = content->hash,
+		.hash = hash,
 		.kind = content->kind,
 		.flags = content->flags,
 		.omit = matches(symbols->omit, file),
@@ -177,9 +162,27 @@ no_memory:
 	return SYMBOL_LOST;
 }
 
+uint32_t symbols_intern(struct symbols *symbols, const struct symbol_content *given)
+{
+	struct symbol_content content = *given;
+	uint32_t hash, slot;
+
+	if (content.name_bytes == 0) {
+		content.name = unknown_name;
+		content.name_bytes = sizeof(unknown_name) - 1;
+	}
+	hash = (uint32_t)hash_bytes(hash_bytes(content.first_line, content.name, content.name_bytes), content.file,
+	                            content.file_bytes);
+	slot = find_content(symbols, &content, hash);
+	if (slot == SYMBOL_NONE)
+		slot = keep(symbols, &content, hash);
+	symbols_ref(symbols, slot);
+	return slot;
+}
+
 int symbols_define(struct symbols *symbols, const struct rec_symbol *record)
 {
-	struct content content;
+	struct symbol_content content;
 	uint32_t slot;
 	int err = content_parse(&content, record);
 
@@ -187,10 +190,7 @@ int symbols_define(struct symbols *symbols, const struct rec_symbol *record)
 		return err;
 	if (symbols_find(symbols, record->id) != SYMBOL_NONE)
 		return -EPROTO;
-	slot = find_content(symbols, &content);
-	if (slot == SYMBOL_NONE)
-		slot = keep(symbols, &content);
-	symbols_ref(symbols, slot);
+	slot = symbols_intern(symbols, &content);
 	err = lookup_add(&symbols->ids, lookup_hash_id(record->id), slot);
 	if (err)
 		symbols_unref(symbols, slot);
@@ -227,4 +227,39 @@ void symbols_unref(struct symbols *symbols, uint32_t slot)
 	budget_give(symbols->budget, symbol_cost_bytes(symbol->name_bytes, symbol->file_bytes));
 	free(symbol->text);
 	give_slot(symbols, slot);
+}
+
+int symbols_copy(const struct symbols *symbols, struct profile *profile)
+{
+	size_t text_bytes = 1;
+	char *text;
+
+	for (uint32_t i = 0; i < symbols->count; i++)
+		if (symbols->slots[i].text)
+			text_bytes += (size_t)symbols->slots[i].name_bytes + symbols->slots[i].file_bytes + 2;
+	profile->strings = malloc(text_bytes);
+	profile->symbols = calloc((size_t)symbols->count + 1, sizeof(*profile->symbols));
+	if (!profile->strings || !profile->symbols)
+		return -ENOMEM;
+	profile->symbol_count = symbols->count;
+	text = profile->strings;
+	for (uint32_t i = 0; i < symbols->count; i++) {
+		const struct kept_symbol *kept = &symbols->slots[i];
+		size_t bytes = (size_t)kept->name_bytes + kept->file_bytes + 2;
+
+		if (!kept->text) { /* a free slot, which no node names */
+			profile->symbols[i] = (struct symbol){.name = "<unknown>", .file = ""};
+			continue;
+		}
+		memcpy(text, kept->text, bytes);
+		profile->symbols[i] = (struct symbol){
+			.name = text,
+			.file = text + kept->name_bytes + 1,
+			.first_line = kept->first_line,
+			.kind = kept->kind,
+			.flags = kept->flags,
+		};
+		text += bytes;
+	}
+	return 0;
 }

@@ -11,10 +11,19 @@
 
 #include "aggregator/budget.h"
 #include "aggregator/lookup.h"
+#include "aggregator/profile.h"
 #include "sampler/record.h"
 
+/* What a symbol is known by. */
+struct symbol_content {
+	const char *name, *file; /* not terminated; without NULs in them */
+	uint32_t name_bytes, file_bytes;
+	uint32_t first_line;
+	uint8_t kind, flags;
+};
+
 struct kept_symbol {
-	char *text; /* name NUL file NUL; owned; NULL: a free slot */
+	char *text;                      /* name NUL file NUL; owned; NULL: a free slot */
 	uint32_t name_bytes, file_bytes; /* without the NULs */
 	uint32_t first_line;
 	uint32_t hash;
@@ -26,10 +35,10 @@ struct kept_symbol {
 
 struct symbols {
 	struct kept_symbol *slots;
-	uint32_t count, room; /* count: slots ever used */
-	uint32_t first_free;  /* SYMBOL_NONE: none */
-	struct lookup ids;      /* sampler's id → slot */
-	struct lookup contents; /* content's hash → slot */
+	uint32_t count, room;       /* count: slots ever used */
+	uint32_t first_free;        /* SYMBOL_NONE: none */
+	struct lookup ids;          /* sampler's id → slot */
+	struct lookup contents;     /* content's hash → slot */
 	const regex_t *omit, *stop; /* NULL: none; the caller's */
 	struct budget *budget;
 };
@@ -53,7 +62,13 @@ static inline uint32_t symbols_find(const struct symbols *symbols, uint32_t id)
 	return lookup_id(&symbols->ids, id);
 }
 
+/* The slot with this content, made when there is none yet, with one reference more; SYMBOL_LOST: no memory. */
+uint32_t symbols_intern(struct symbols *symbols, const struct symbol_content *content);
+
 void symbols_ref(struct symbols *symbols, uint32_t slot);
 void symbols_unref(struct symbols *symbols, uint32_t slot);
+
+/* Copies all texts into the profile: its symbols have the slots' numbers. 0 or -ENOMEM, for profile_free() to clear up. */
+int symbols_copy(const struct symbols *symbols, struct profile *profile);
 
 #endif

@@ -186,21 +186,6 @@ static bool is_wanted(const struct thread *thread, const struct aggregator_optio
 	return options->idle || !(status & STATUS_IDLE);
 }
 
-static void node_add(struct node *node, const struct rec_stack *record)
-{
-	static const uint8_t status_values[][2] = {
-		{STATUS_ON_CPU, VALUE_ON_CPU},   {STATUS_GIL, VALUE_GIL},         {STATUS_GIL_WAIT, VALUE_GIL_WAIT},
-		{STATUS_IDLE, VALUE_IDLE},       {STATUS_UNKNOWN, VALUE_UNKNOWN}, {STATUS_GC, VALUE_GC},
-		{STATUS_EXCEPTION, VALUE_EXCEPTION},
-	};
-
-	node->self[VALUE_SAMPLES] += record->count;
-	node->self[VALUE_WALL] += record->weight_ns;
-	for (size_t i = 0; i < sizeof(status_values) / sizeof(status_values[0]); i++)
-		if (record->status & status_values[i][0])
-			node->self[status_values[i][1]] += record->weight_ns;
-}
-
 int thread_take(struct thread *thread, struct symbols *symbols, const struct aggregator_options *options,
                 const struct rec_stack *record, enum taken *ret_taken)
 {
@@ -233,7 +218,7 @@ int thread_take(struct thread *thread, struct symbols *symbols, const struct agg
 		*ret_taken = TAKEN_NO_MEMORY;
 		return 0;
 	}
-	node_add(&thread->tree.nodes[leaf], record);
+	node_add(&thread->tree.nodes[leaf], record->count, record->weight_ns, record->status);
 	/* Samples that were held back come late, behind younger ones. */
 	if (thread->t_first_ns == 0 || record->t_first_ns < thread->t_first_ns)
 		thread->t_first_ns = record->t_first_ns;

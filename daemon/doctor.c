@@ -19,7 +19,7 @@
 #include "daemon/opening.h"
 #include "daemon/parse.h"
 #include "daemon/terminal.h"
-#include "exporters/utf8.h"
+#include "base/utf8.h"
 
 #define PATIENCE_NS (2 * NS_PER_S)
 

@@ -8,7 +8,7 @@
 #include "daemon/credentials.h"
 #include "daemon/dump.h"
 #include "exporters/source.h"
-#include "exporters/utf8.h"
+#include "base/utf8.h"
 #include "sampler/procfs.h"
 
 enum {

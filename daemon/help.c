@@ -17,6 +17,7 @@ static const char overview[] =
 	"  sampled attach PID... [options]          profile until Ctrl-C, -d, or the last process' exit\n"
 	"  sampled run [options] -- COMMAND...      start a program and profile it from its start on\n"
 	"  sampled dump PID [--json]                one stack of every thread, now\n"
+	"  sampled convert IN... -o OUT             any readable format to any writable one; several are merged\n"
 	"  sampled doctor [PID]                     what works here or on a process, what does not, the mend\n"
 	"\n"
 	"`sampled COMMAND --help` lists the options of a command; sampled --version prints the version.\n";
@@ -78,6 +79,31 @@ static const char doctor_usage[] =
 	"\n"
 	"  -h, --help              this text\n";
 
+static const char convert_usage[] =
+	"sampled convert IN... -o OUT [options]\n"
+	"\n"
+	"Reads profiles of any readable format, told by content, merges them, and writes any writable one.\n"
+	"- stands for standard input, and output.\n"
+	"\n"
+	"  -f, --format FORMAT     default: by the suffix of OUT\n"
+	"  -o, --output OUT        the file to write\n"
+	"      --collapsed-style STYLE\n"
+	"                          sampled (default) or tachyon\n";
+
+static const char filter_options[] =
+	"\n"
+	"Which part, and how it is folded:\n"
+	"      --thread NAME|TID   only this thread; may be given several times\n"
+	"      --from TIME, --to TIME\n"
+	"                          only this window, from the profile's start: 2.5, 500ms, 10s, 5m\n"
+	"      --focus RE          only samples with a frame whose file or name matches (extended regular expression)\n"
+	"      --ignore RE         no samples with such a frame\n"
+	"      --omit RE           no samples with a frame whose file matches\n"
+	"      --stop RE           cut the frames outside the outermost one whose file or name matches\n"
+	"      --function-level    the lines of a function become one; --line-level: they do not (default)\n"
+	"      --strip-dirs        files by their last part\n"
+	"      --min-percent P     what has less than P % of the whole goes into (other)\n";
+
 /* Prints and releases. */
 static int print(struct buf *text)
 {
@@ -99,6 +125,9 @@ int help_print(const char *command)
 	else if (profiles)
 		buf_printf(&text, "usage: %s%s", strcmp(command, "run") == 0 ? run_usage : attach_usage,
 		           profile_options);
+	else if (strcmp(command, "convert") == 0)
+		buf_printf(&text, "usage: %s%s\nReadable: %s. Writable: %s.\n", convert_usage, filter_options,
+		           format_read_names(), format_names());
 	else
 		buf_printf(&text, "usage: %s", strcmp(command, "dump") == 0 ? dump_usage : doctor_usage);
 	if (!command || profiles)

@@ -77,12 +77,12 @@ static int read_mode(struct options *o, const char *text, struct fault *fault)
 	return fault_set(fault, -EINVAL, "wall, cpu or gil", "--mode %s: no such mode", text);
 }
 
-static int read_style(struct options *o, const char *text, struct fault *fault)
+int options_read_style(enum collapsed_style *ret_style, const char *text, struct fault *fault)
 {
 	if (strcmp(text, "sampled") == 0)
-		o->collapsed_style = COLLAPSED_SAMPLED;
+		*ret_style = COLLAPSED_SAMPLED;
 	else if (strcmp(text, "tachyon") == 0)
-		o->collapsed_style = COLLAPSED_TACHYON;
+		*ret_style = COLLAPSED_TACHYON;
 	else
 		return fault_set(fault, -EINVAL, "sampled or tachyon", "--collapsed-style %s: no such style", text);
 	return 0;
@@ -169,7 +169,7 @@ static int read_one(struct options *o, int letter, const char *text, struct faul
 	case OPT_MODE:
 		return read_mode(o, text, fault);
 	case OPT_COLLAPSED_STYLE:
-		return read_style(o, text, fault);
+		return options_read_style(&o->collapsed_style, text, fault);
 	case OPT_OMIT:
 		return read_regex(&o->omit, &o->has_omit, "omit", text, fault);
 	case OPT_STOP:
@@ -219,6 +219,22 @@ static void read_switch(struct options *o, int letter)
 	}
 }
 
+int options_next(int argc, char **argv, const char *letters, const struct option *options, int *ret_which,
+                 struct fault *fault)
+{
+	int at = optind > 0 ? optind : 1, letter;
+
+	optopt = 0;
+	letter = getopt_long(argc, argv, letters, options, ret_which);
+	if (letter == '?' || letter == ':') {
+		/* getopt moves operands behind the options it has read, so the word in question is the last one read. */
+		const char *word = optind > at && strncmp(argv[optind - 1], "--", 2) == 0 ? argv[optind - 1] : "-";
+
+		return complain(letter, argv[0], word, fault);
+	}
+	return letter;
+}
+
 int options_read(struct options *ret_options, int argc, char **argv, bool stop_early, struct fault *fault)
 {
 	struct options *o = ret_options;
@@ -228,20 +244,12 @@ int options_read(struct options *ret_options, int argc, char **argv, bool stop_e
 	opterr = 0;
 	optind = 0; /* makes glibc's getopt begin anew */
 	while (err == 0 && o->action == OPTIONS_GO) {
-		int at = optind > 0 ? optind : 1;
-
-		optopt = 0;
-		letter = getopt_long(argc, argv, stop_early ? "+:r:d:f:o:t:qvh" : ":r:d:f:o:t:qvh", long_options,
-		                     &which);
+		letter = options_next(argc, argv, stop_early ? "+:r:d:f:o:t:qvh" : ":r:d:f:o:t:qvh", long_options,
+		                      &which, fault);
 		if (letter == -1)
 			break;
-		if (letter == '?' || letter == ':') {
-			/* getopt moves operands behind the options it has read, so the word in question is the
-			 * last one read. */
-			const char *word =
-				optind > at && strncmp(argv[optind - 1], "--", 2) == 0 ? argv[optind - 1] : "-";
-
-			err = complain(letter, argv[0], word, fault);
+		if (letter < 0) {
+			err = letter;
 		} else if (letter == OPT_LATER) {
 			err = fault_set(fault, -EINVAL, "", "--%s: not built yet", long_options[which].name);
 		} else {

@@ -3,6 +3,7 @@
 #ifndef SAMPLED_DAEMON_OPTIONS_H
 #define SAMPLED_DAEMON_OPTIONS_H
 
+#include <getopt.h>
 #include <regex.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,6 +40,13 @@ struct options {
 	char **operands;    /* PIDs, or the command and its arguments; NULL-terminated, in argv */
 	int operand_count;
 };
+
+/* getopt_long() that tells what is wrong: an option's letter or number, -1 at the end (optind is the first operand's index), or -EINVAL
+ * with *fault filled. Set opterr and optind to 0 first. ret_which may be NULL. */
+int options_next(int argc, char **argv, const char *letters, const struct option *options, int *ret_which,
+                 struct fault *fault);
+/* The value of --collapsed-style. */
+int options_read_style(enum collapsed_style *ret_style, const char *text, struct fault *fault);
 
 /* Reads argv, of which argv[0] is the command's name ("attach"). With stop_early the first word that is no option
  * ends them (run). 0, or -EINVAL with *fault filled and nothing to release. */

@@ -20,14 +20,18 @@ static const char *const formats_later[] = {
 	"dot",    "callgrind", "heatmap",    "dask",    "jsonl",  "otlp",
 };
 
-static int find_format(const char *name, const struct format **ret_format, struct fault *fault)
+int output_find_format(const char *name, const struct format **ret_format, struct fault *fault)
 {
-	char hint[160];
+	const struct format *format = format_by_name(name);
+	char hint[256];
 
-	*ret_format = format_by_name(name);
-	if (*ret_format)
+	if (format && format_is_written(format)) {
+		*ret_format = format;
 		return 0;
+	}
 	snprintf(hint, sizeof(hint), "formats: %s", format_names());
+	if (format)
+		return fault_set(fault, -EINVAL, hint, "-f %s: it can only be read", name);
 	for (size_t i = 0; i < sizeof(formats_later) / sizeof(formats_later[0]); i++)
 		if (strcmp(name, formats_later[i]) == 0)
 			return fault_set(fault, -EINVAL, hint, "-f %s: not built yet", name);
@@ -42,15 +46,15 @@ static const char *base_name(const char *path)
 }
 
 /* A name without any suffix, and standard output, get the default format. */
-static int guess_format(const char *path, const struct format **ret_format, struct fault *fault)
+int output_guess_format(const char *path, const struct format **ret_format, struct fault *fault)
 {
-	char hint[160];
+	char hint[256];
 
 	*ret_format = format_by_suffix(path);
 	if (*ret_format)
 		return 0;
 	if (strcmp(path, "-") == 0 || !strchr(base_name(path), '.'))
-		return find_format("flamegraph", ret_format, fault);
+		return output_find_format("flamegraph", ret_format, fault);
 	snprintf(hint, sizeof(hint), "give -f; formats: %s", format_names());
 	return fault_set(fault, -EINVAL, hint, "-o %s: its suffix tells no format", path);
 }
@@ -135,9 +139,9 @@ int outputs_plan(struct outputs *ret_outputs, const struct options *options, pid
 		const char *path = is_stem ? options->outputs[0] : i < paths ? options->outputs[i] : NULL;
 
 		if (i < formats)
-			err = find_format(options->formats[i], &o->format, fault);
+			err = output_find_format(options->formats[i], &o->format, fault);
 		else
-			err = guess_format(path ? path : "-", &o->format, fault);
+			err = output_guess_format(path ? path : "-", &o->format, fault);
 		if (!err)
 			err = name_output(o, path, is_stem, stem);
 		if (err)
@@ -255,7 +259,7 @@ static int write_to(struct outputs *outputs, const struct output *o, const char 
 	if (!err) {
 		note_tmp_path(outputs);
 		/* The exporter's error sticks in the writer, except one of its own, such as no memory. */
-		err = o->format->write(profile, &outputs->options, w);
+		err = format_write(o->format, profile, &outputs->options, w);
 		if (err && !w->err) {
 			fault_set(&fault, err, "", "%s", strerror(-err));
 			writer_abort(w);

@@ -11,7 +11,7 @@
 #include "daemon/terminal.h"
 #include "exporters/facts.h"
 #include "exporters/functions.h"
-#include "exporters/utf8.h"
+#include "base/utf8.h"
 
 enum { TOP_COUNT = 3, PROCESS_COLUMNS = 100, NAME_COLUMNS = 80 };
 

@@ -13,7 +13,7 @@
 #include "base/buf.h"
 #include "exporters/formats.h"
 #include "exporters/intern.h"
-#include "exporters/utf8.h"
+#include "base/utf8.h"
 #include "exporters/walk.h"
 
 struct collapsed {

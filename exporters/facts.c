@@ -146,20 +146,11 @@ static void add_losses(struct facts *f)
 		add_loss(f, causes[i].key, causes[i].label, f->sum.lost[i], f->sum.attempts);
 }
 
-void facts_make(struct facts *ret_facts, const struct profile *profile)
+static void add_sampling(struct facts *f, const struct profile *profile)
 {
-	struct facts *f = ret_facts;
 	uint64_t wall_ns = profile_sum(profile, VALUE_WALL), retries = 0;
 	char time[32], share[16];
 	struct fact *fact;
-
-	*f = (struct facts){.in_profile = profile_sum(profile, VALUE_SAMPLES)};
-	profile_facts(profile, &f->sum);
-	for (size_t i = 0; i < LOSS_CAUSES; i++)
-		f->lost += f->sum.lost[i];
-	f->duration_ns = profile->t_end_ns > profile->t_start_ns ? profile->t_end_ns - profile->t_start_ns : 0;
-	f->asked_hz = profile->interval_ns ? (double)NS_PER_S / (double)profile->interval_ns : 0;
-	f->reached_hz = reached_hz(profile);
 
 	add_rates(f);
 	add_count(f, "ticks", "ticks", f->sum.ticks, FACT_PLAIN);
@@ -182,5 +173,50 @@ void facts_make(struct facts *ret_facts, const struct profile *profile)
 	add_count(f, "filtered", "left out by options", profile->filtered, FACT_PLAIN);
 	add_count(f, "omitted", "left out by --omit", profile->omitted, FACT_PLAIN);
 	add_loss(f, "out_of_memory", "left out, tree full", profile->out_of_memory, f->sum.samples);
+}
+
+/* What an import says of itself. */
+static void add_notes(struct facts *f, const struct profile *profile)
+{
+	for (uint32_t i = 0; i < profile->note_count; i++) {
+		const struct note *note = &profile->notes[i];
+		bool good = note->number == 0;
+		struct fact *fact = add(f, note->key, note->label, note->number,
+		                        !note->loss ? FACT_PLAIN
+		                        : good      ? FACT_GOOD
+		                                    : FACT_LOSS);
+
+		if (note->number >= 0 && note->number < 1e15 && note->number == (double)(uint64_t)note->number)
+			facts_count_text(fact->text, sizeof(fact->text), (uint64_t)note->number);
+		else
+			snprintf(fact->text, sizeof(fact->text), "%.6g", note->number);
+	}
+}
+
+void facts_make(struct facts *ret_facts, const struct profile *profile)
+{
+	struct facts *f = ret_facts;
+
+	*f = (struct facts){.in_profile = profile_sum(profile, VALUE_SAMPLES)};
+	profile_facts(profile, &f->sum);
+	for (size_t i = 0; i < LOSS_CAUSES; i++)
+		f->lost += f->sum.lost[i];
+	f->duration_ns = profile->t_end_ns > profile->t_start_ns ? profile->t_end_ns - profile->t_start_ns : 0;
+	f->asked_hz = profile->interval_ns ? (double)NS_PER_S / (double)profile->interval_ns : 0;
+	f->reached_hz = reached_hz(profile);
+
+	if (profile->imported && f->sum.attempts == 0) {
+		if (f->duration_ns) {
+			struct fact *fact = add(f, "duration_ns", "duration", (double)f->duration_ns, FACT_PLAIN);
+
+			facts_time_text(fact->text, sizeof(fact->text), f->duration_ns);
+		}
+		add_count(f, "filtered", "left out by options", profile->filtered + profile->omitted, FACT_PLAIN);
+		add_loss(f, "out_of_memory", "left out, tree full", profile->out_of_memory,
+		         f->in_profile + profile->out_of_memory);
+	} else {
+		add_sampling(f, profile);
+	}
+	add_notes(f, profile);
 	add_count(f, "in_profile", "samples in this profile", f->in_profile, FACT_PLAIN);
 }

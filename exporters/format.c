@@ -6,7 +6,7 @@
 
 #include "exporters/formats.h"
 
-/* The registry: one line a format. The first is the default. */
+/* The registry: one line a format. The first is the default. What begins like no other (text) is asked last. */
 static const struct format formats[] = {
 	{.name = "flamegraph", .suffix = ".html", .mime = "text/html", .write = flamegraph_write},
 	{.name = "collapsed", .suffix = ".collapsed", .mime = "text/plain", .write = collapsed_write},
@@ -42,7 +42,7 @@ static bool ends_with(const char *path, const char *suffix)
 const struct format *format_by_suffix(const char *path)
 {
 	for (size_t i = 0; i < FORMAT_COUNT; i++)
-		if (ends_with(path, formats[i].suffix))
+		if (format_is_written(&formats[i]) && ends_with(path, formats[i].suffix))
 			return &formats[i];
 	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++)
 		if (ends_with(path, suffixes[i].suffix))
@@ -50,16 +50,62 @@ const struct format *format_by_suffix(const char *path)
 	return NULL;
 }
 
-const char *format_names(void)
+const struct format *format_by_content(struct input *input)
 {
-	static char names[FORMAT_COUNT * 16];
+	const unsigned char *head;
+	size_t bytes = input_peek(input, &head, 4096);
 
-	/* The same text whoever writes it, so a race between first callers does no harm. */
+	for (size_t i = 0; i < FORMAT_COUNT; i++)
+		if (formats[i].detect && formats[i].detect(head, bytes))
+			return &formats[i];
+	return NULL;
+}
+
+bool format_is_written(const struct format *format)
+{
+	return format->write || format->write_callgraph;
+}
+
+/* The same text whoever makes it, so a race between first callers does no harm. */
+static const char *join_names(char *names, bool written)
+{
 	if (names[0] == '\0')
 		for (size_t i = 0; i < FORMAT_COUNT; i++) {
-			if (i > 0)
+			if (written ? !format_is_written(&formats[i]) : !formats[i].detect)
+				continue;
+			if (names[0] != '\0')
 				strcat(names, " ");
 			strcat(names, formats[i].name);
 		}
 	return names;
+}
+
+const char *format_names(void)
+{
+	static char names[FORMAT_COUNT * 16];
+
+	return join_names(names, true);
+}
+
+const char *format_read_names(void)
+{
+	static char names[FORMAT_COUNT * 16];
+
+	return join_names(names, false);
+}
+
+int format_write(const struct format *format, const struct profile *profile, const struct export_options *options,
+                 struct writer *to)
+{
+	struct callgraph graph;
+
+	if (format->write)
+		return format->write(profile, options, to);
+	callgraph_init(&graph);
+	if (callgraph_add_profile(&graph, profile) == 0)
+		format->write_callgraph(&graph, options, to);
+	else if (!to->err)
+		to->err = graph.err;
+	callgraph_release(&graph);
+	return to->err;
 }

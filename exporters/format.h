@@ -6,8 +6,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "aggregator/builder.h"
 #include "aggregator/profile.h"
 #include "base/fault.h"
+#include "exporters/callgraph.h"
+#include "exporters/input.h"
 #include "exporters/source.h"
 #include "exporters/writer.h"
 
@@ -20,19 +23,42 @@ struct export_options {
 	const char *title;                   /* NULL: made from the profile */
 };
 
+/* What a format's write wants of a profile. */
+enum format_needs {
+	NEEDS_PROFILE,
+	NEEDS_RUNS, /* time order: profile.has_runs */
+};
+
 struct format {
 	const char *name;   /* "flamegraph" */
 	const char *suffix; /* ".html" */
 	const char *mime;
-	/* Writes the profile; errors stick in the writer. Returns 0 or the writer's error. */
+	enum format_needs needs;
+	/* Either of these writes it; both NULL: it is only read. Errors stick in the writer. 0 or the writer's error. */
 	int (*write)(const struct profile *profile, const struct export_options *options, struct writer *to);
+	int (*write_callgraph)(const struct callgraph *graph, const struct export_options *options, struct writer *to);
+	/* Whether what begins so (up to 4,096 bytes, unpacked) is in this format; NULL: it is not read. Formats are asked in the table's order. */
+	bool (*detect)(const unsigned char *head, size_t bytes);
+	/* One of these reads it. 0 or -errno with *fault filled: -EPROTO when it is malformed (fault says at which byte or line, and in what),
+	 * -ENOMEM, -errno of reading. What could be read before stays in the builder. Hostile input. */
+	int (*read)(struct input *from, struct builder *to, struct fault *fault);
+	int (*read_callgraph)(struct input *from, struct callgraph *to, struct fault *fault);
+	bool timed; /* read tells time order: it adds runs (builder_run()) */
 };
 
 /* NULL: no such format. */
 const struct format *format_by_name(const char *name);
-/* By a file name's suffix; NULL: none fits. */
+/* By a file name's suffix, one that can be written; NULL: none fits. */
 const struct format *format_by_suffix(const char *path);
-/* Names joined by a blank, for --help and messages. */
+/* By content; NULL: none is known to look so. */
+const struct format *format_by_content(struct input *input);
+bool format_is_written(const struct format *format);
+/* Names of those that can be written (or read), joined by a blank, for --help and messages. */
 const char *format_names(void);
+const char *format_read_names(void);
+
+/* Writes a profile in any format, by way of its call graph where that is what the format holds. */
+int format_write(const struct format *format, const struct profile *profile, const struct export_options *options,
+                 struct writer *to);
 
 #endif

@@ -11,7 +11,7 @@
 #include "exporters/facts.h"
 #include "exporters/formats.h"
 #include "exporters/functions.h"
-#include "exporters/utf8.h"
+#include "base/utf8.h"
 
 enum {
 	COLUMNS = 100,

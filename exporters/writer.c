@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "exporters/utf8.h"
+#include "base/utf8.h"
 
 static void writer_reset(struct writer *w, int fd)
 {

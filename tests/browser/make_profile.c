@@ -135,7 +135,7 @@ int main(int argc, char **argv)
 	if (writer_open(&to, argv[2], &fault) == 0) {
 		const struct format *format = format_by_suffix(argv[2]);
 
-		(format ? format : format_by_name("flamegraph"))->write(profile, &options, &to);
+		format_write(format ? format : format_by_name("flamegraph"), profile, &options, &to);
 		writer_close(&to, &fault);
 	}
 	built_free(profile);

@@ -32,6 +32,7 @@ struct profile *built_new(void)
 		abort();
 	*profile = (struct profile){
 		.t_start_ns = 1000000000, .t_end_ns = 6000000000, .wall_start_ns = 1700000000000000000, .interval_ns = 1000000, .mode = "wall"};
+	memcpy(profile->values, profile_value_types, sizeof(profile->values));
 	return profile;
 }
 

@@ -8,7 +8,7 @@
 #include "daemon/doctor.h"
 #include "daemon/summary.h"
 #include "daemon/terminal.h"
-#include "exporters/utf8.h"
+#include "base/utf8.h"
 #include "tests/unit/build_profile.h"
 
 /* An escape, an eight-bit CSI as UTF-8 and as a bare byte, an override of the direction, a character cut in two. */

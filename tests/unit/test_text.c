@@ -6,7 +6,7 @@
 
 #include "exporters/facts.h"
 #include "exporters/functions.h"
-#include "exporters/utf8.h"
+#include "base/utf8.h"
 #include "tests/unit/build_profile.h"
 #include "tests/unit/written.h"
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "exporters/format.h"
-#include "exporters/utf8.h"
+#include "base/utf8.h"
 #include "exporters/writer.h"
 
 static struct writer w;

@@ -14,7 +14,7 @@ char *written(const struct profile *profile, const char *format, const struct ex
 	char *text;
 
 	writer_open_fd(&to, fd);
-	if (fd < 0 || format_by_name(format)->write(profile, options, &to) != 0 || writer_close(&to, NULL) != 0)
+	if (fd < 0 || format_write(format_by_name(format), profile, options, &to) != 0 || writer_close(&to, NULL) != 0)
 		abort();
 	bytes = lseek(fd, 0, SEEK_END);
 	text = malloc((size_t)bytes + 1);

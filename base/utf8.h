@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Text of the target on its way out: decoded without trust, and measured in terminal columns. */
-#ifndef SAMPLED_EXPORTERS_UTF8_H
-#define SAMPLED_EXPORTERS_UTF8_H
+#ifndef SAMPLED_BASE_UTF8_H
+#define SAMPLED_BASE_UTF8_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,6 +18,9 @@ bool utf8_is_unsafe(uint32_t character);
 
 /* Columns a terminal uses for a character: 0, 1 or 2. */
 unsigned utf8_columns(uint32_t character);
+
+/* Appends the text as valid UTF-8 without NUL: what is neither becomes U+FFFD. */
+void utf8_add_valid(struct buf *to, const char *text, size_t bytes);
 
 /* Appends the whole text, made safe for a terminal: what is not valid UTF-8 or unsafe becomes U+FFFD. */
 void utf8_add_safe(struct buf *to, const char *text);

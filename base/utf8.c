@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "exporters/utf8.h"
+#include "base/utf8.h"
 
 #include <string.h>
 
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
-#define ELLIPSIS "\xe2\x80\xa6"    /* U+2026 */
+#define ELLIPSIS    "\xe2\x80\xa6" /* U+2026 */
 
 size_t utf8_next(const char *text, size_t bytes, uint32_t *ret_char)
 {
@@ -43,7 +43,7 @@ unsigned utf8_columns(uint32_t c)
 {
 	/* First and last of the blocks that terminals draw two columns wide (Unicode's East Asian Width W and F). */
 	static const uint32_t wide[][2] = {
-		{0x1100, 0x115f}, {0x2e80, 0xa4cf}, {0xac00, 0xd7a3}, {0xf900, 0xfaff}, {0xfe30, 0xfe6f},
+		{0x1100, 0x115f}, {0x2e80, 0xa4cf}, {0xac00, 0xd7a3},   {0xf900, 0xfaff},   {0xfe30, 0xfe6f},
 		{0xff00, 0xff60}, {0xffe0, 0xffe6}, {0x1f300, 0x1faff}, {0x20000, 0x3fffd},
 	};
 
@@ -53,6 +53,27 @@ unsigned utf8_columns(uint32_t c)
 		if (c >= wide[i][0] && c <= wide[i][1])
 			return 2;
 	return 1;
+}
+
+void utf8_add_valid(struct buf *to, const char *text, size_t bytes)
+{
+	size_t plain = 0; /* so many bytes need no change */
+
+	while (plain < bytes) {
+		uint32_t c;
+		size_t length = utf8_next(text + plain, bytes - plain, &c);
+
+		if (c != 0 && (c != 0xfffd || length == 3)) {
+			plain += length;
+			continue;
+		}
+		buf_add(to, text, plain);
+		buf_puts(to, REPLACEMENT);
+		text += plain + length;
+		bytes -= plain + length;
+		plain = 0;
+	}
+	buf_add(to, text, plain);
 }
 
 static void add_safe(struct buf *to, const char *text, size_t length, uint32_t c)

@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "aggregator/builder.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregator/budget.h"
+#include "aggregator/lookup.h"
+#include "aggregator/symbols.h"
+#include "aggregator/tree.h"
+#include "base/hash.h"
+#include "base/utf8.h"
+
+struct built_thread {
+	struct thread_tree like; /* name owned; nodes unused */
+	struct tree tree;
+	size_t run_room;
+};
+
+struct builder {
+	struct builder_options options;
+	struct budget budget;
+	struct symbols symbols;
+	struct profile *profile; /* owned, until it is handed out */
+	struct built_thread *threads;
+	uint32_t thread_count, thread_room, process_room;
+	struct lookup thread_names; /* hash of what identifies a thread → index */
+	size_t run_count;
+	uint64_t start_ns;     /* 0: not known yet */
+	struct buf name, file; /* made valid */
+	int err;
+};
+
+int builder_new(struct builder **ret_builder, const struct builder_options *options)
+{
+	struct builder *b = calloc(1, sizeof(*b));
+
+	if (!b)
+		return -ENOMEM;
+	b->options = *options;
+	b->budget.max_bytes = options->memory_max_bytes;
+	symbols_init(&b->symbols, &b->budget, NULL, NULL);
+	b->profile = calloc(1, sizeof(*b->profile));
+	if (!b->profile) {
+		builder_free(b);
+		return -ENOMEM;
+	}
+	b->profile->values[VALUE_SAMPLES] = profile_value_types[VALUE_SAMPLES];
+	b->profile->mode = "wall";
+	*ret_builder = b;
+	return 0;
+}
+
+void builder_free(struct builder *b)
+{
+	if (!b)
+		return;
+	for (uint32_t i = 0; i < b->thread_count; i++) {
+		free(b->threads[i].like.name);
+		free(b->threads[i].like.runs);
+		tree_release(&b->threads[i].tree, &b->symbols);
+	}
+	free(b->threads);
+	lookup_release(&b->thread_names);
+	symbols_release(&b->symbols);
+	buf_release(&b->name);
+	buf_release(&b->file);
+	profile_free(b->profile);
+	free(b);
+}
+
+struct profile *builder_profile(struct builder *b)
+{
+	return b->profile;
+}
+
+bool builder_has_window(const struct builder *b)
+{
+	return b->options.from_ns || b->options.to_ns;
+}
+
+int builder_error(const struct builder *b)
+{
+	return b->err;
+}
+
+static uint32_t fail(struct builder *b, int err)
+{
+	if (!b->err)
+		b->err = err;
+	return BUILDER_NONE;
+}
+
+/* The array with room for one more of `count`, which doubles; NULL: no memory, and the error is noted. */
+static void *grown(struct builder *b, void *array, uint32_t count, uint32_t *room, size_t bytes)
+{
+	uint32_t more = *room ? *room * 2 : 4;
+	void *larger;
+
+	if (count < *room)
+		return array;
+	larger = more < UINT32_MAX / 2 ? realloc(array, more * bytes) : NULL;
+	if (!larger) {
+		fail(b, -ENOMEM);
+		return NULL;
+	}
+	*room = more;
+	return larger;
+}
+
+/* --- values and notes --- */
+
+/* Keeps a text for as long as the profile lives. */
+static const char *keep_text(struct builder *b, const char *text)
+{
+	/* One block holds all names and units: VALUE_COUNT names of bounded length. */
+	enum { TEXT_MAX = 64, BLOCK = 2 * VALUE_COUNT * (TEXT_MAX + 1) };
+	struct profile *p = b->profile;
+	size_t used = 0;
+
+	if (!p->value_strings)
+		p->value_strings = calloc(1, BLOCK);
+	if (!p->value_strings) {
+		fail(b, -ENOMEM);
+		return NULL;
+	}
+	while (p->value_strings[used])
+		used += TEXT_MAX + 1;
+	utf8_add_valid(&b->name, text, strnlen(text, TEXT_MAX));
+	if (b->name.err || b->name.bytes == 0)
+		buf_putc(&b->name, '?');
+	memcpy(p->value_strings + used, b->name.data, b->name.bytes < TEXT_MAX ? b->name.bytes : TEXT_MAX);
+	b->name.bytes = 0;
+	return p->value_strings + used;
+}
+
+uint32_t builder_value(struct builder *b, const char *name, const char *unit, enum value_index index)
+{
+	struct value_type *values = b->profile->values;
+	const char *kept_name, *kept_unit;
+	uint32_t at = index;
+
+	if (b->err)
+		return BUILDER_NONE;
+	for (uint32_t i = 0; i < VALUE_COUNT; i++)
+		if (values[i].name && strcmp(values[i].name, name) == 0 && strcmp(values[i].unit, unit) == 0)
+			return i;
+	for (uint32_t i = 0; i < VALUE_COUNT; i++)
+		if (strcmp(profile_value_types[i].name, name) == 0 && strcmp(profile_value_types[i].unit, unit) == 0 &&
+		    !values[i].name) {
+			values[i] = profile_value_types[i];
+			return i;
+		}
+	if (values[at].name)
+		for (at = VALUE_ON_CPU; at < VALUE_COUNT && values[at].name; at++)
+			;
+	if (at == VALUE_COUNT)
+		return BUILDER_NONE;
+	kept_name = keep_text(b, name);
+	kept_unit = kept_name ? keep_text(b, unit) : NULL;
+	if (!kept_unit)
+		return BUILDER_NONE;
+	values[at] = (struct value_type){.name = kept_name, .unit = kept_unit};
+	return at;
+}
+
+void builder_note(struct builder *b, const char *key, const char *label, double number, bool loss)
+{
+	enum { NOTES_MAX = 32 };
+	struct profile *p = b->profile;
+
+	if (b->err)
+		return;
+	for (uint32_t i = 0; i < p->note_count; i++)
+		if (strcmp(p->notes[i].key, key) == 0) {
+			p->notes[i].number += number;
+			return;
+		}
+	if (!p->notes)
+		p->notes = calloc(NOTES_MAX, sizeof(*p->notes));
+	if (!p->notes || p->note_count == NOTES_MAX) {
+		fail(b, p->notes ? -E2BIG : -ENOMEM);
+		return;
+	}
+	p->notes[p->note_count] = (struct note){.key = key, .label = strdup(label), .number = number, .loss = loss};
+	if (!p->notes[p->note_count].label)
+		fail(b, -ENOMEM);
+	else
+		p->note_count++;
+}
+
+/* --- who was sampled --- */
+
+uint32_t builder_process(struct builder *b, const struct process *process)
+{
+	struct profile *p = b->profile;
+	const char *name = process->name ? process->name : "";
+	struct process *processes, *added;
+
+	if (b->err)
+		return BUILDER_NONE;
+	for (uint32_t i = 0; i < p->process_count; i++)
+		if (p->processes[i].pid == process->pid && p->processes[i].start_time == process->start_time &&
+		    strcmp(p->processes[i].name, name) == 0) {
+			rec_facts_add(&p->processes[i].facts, &process->facts);
+			p->processes[i].ended |= process->ended;
+			return i;
+		}
+	processes = grown(b, p->processes, p->process_count, &b->process_room, sizeof(*processes));
+	if (!processes)
+		return BUILDER_NONE;
+	p->processes = processes;
+	added = &p->processes[p->process_count];
+	*added = *process;
+	utf8_add_valid(&b->name, name, strlen(name));
+	added->name = strdup(buf_text(&b->name));
+	b->name.bytes = 0;
+	if (!added->name)
+		return fail(b, -ENOMEM);
+	return p->process_count++;
+}
+
+static uint32_t thread_hash(const struct thread_tree *t)
+{
+	uint64_t hash = hash_combine(hash_combine(t->process, (uint64_t)t->interpreter), t->tid);
+
+	return (uint32_t)(t->name ? hash_bytes(hash, t->name, strlen(t->name)) : hash);
+}
+
+static bool is_thread(const struct thread_tree *a, const struct thread_tree *b)
+{
+	return a->process == b->process && a->interpreter == b->interpreter && a->tid == b->tid &&
+	       a->is_main == b->is_main && (a->name && b->name ? strcmp(a->name, b->name) == 0 : a->name == b->name);
+}
+
+static void widen(struct thread_tree *thread, uint64_t t_first_ns, uint64_t t_last_ns)
+{
+	if (t_first_ns && (thread->t_first_ns == 0 || t_first_ns < thread->t_first_ns))
+		thread->t_first_ns = t_first_ns;
+	if (thread->t_last_ns < t_last_ns)
+		thread->t_last_ns = t_last_ns;
+}
+
+uint32_t builder_thread(struct builder *b, const struct thread_tree *like)
+{
+	struct thread_tree key = {
+		.process = like->process, .interpreter = like->interpreter, .tid = like->tid, .is_main = like->is_main};
+	struct built_thread *threads;
+	uint32_t hash, at, found;
+
+	if (b->err || like->process >= b->profile->process_count)
+		return BUILDER_NONE;
+	if (like->name) {
+		utf8_add_valid(&b->name, like->name, strlen(like->name));
+		key.name = strdup(buf_text(&b->name));
+		b->name.bytes = 0;
+		if (!key.name)
+			return fail(b, -ENOMEM);
+	}
+	at = hash = thread_hash(&key);
+	while ((found = lookup_next(&b->thread_names, hash, &at)) != LOOKUP_NONE)
+		if (is_thread(&b->threads[found].like, &key)) {
+			free(key.name);
+			widen(&b->threads[found].like, like->t_first_ns, like->t_last_ns);
+			return found;
+		}
+	threads = grown(b, b->threads, b->thread_count, &b->thread_room, sizeof(*threads));
+	if (threads) {
+		b->threads = threads;
+		b->threads[b->thread_count] = (struct built_thread){.like = key};
+	}
+	if (!threads || tree_init(&b->threads[b->thread_count].tree, &b->budget) ||
+	    lookup_add(&b->thread_names, hash, b->thread_count)) {
+		if (threads)
+			tree_release(&b->threads[b->thread_count].tree, &b->symbols);
+		free(key.name);
+		return fail(b, -ENOMEM);
+	}
+	widen(&b->threads[b->thread_count].like, like->t_first_ns, like->t_last_ns);
+	return b->thread_count++;
+}
+
+uint32_t builder_symbol(struct builder *b, const char *name, size_t name_bytes, const char *file, size_t file_bytes,
+                        uint32_t first_line, uint8_t kind, uint8_t flags)
+{
+	struct symbol_content content = {.first_line = first_line, .kind = kind, .flags = flags};
+	uint32_t slot;
+
+	if (b->err)
+		return BUILDER_NONE;
+	b->name.bytes = b->file.bytes = 0;
+	utf8_add_valid(&b->name, name, name_bytes > REC_TEXT_MAX ? REC_TEXT_MAX : name_bytes);
+	utf8_add_valid(&b->file, file, file_bytes > REC_TEXT_MAX ? REC_TEXT_MAX : file_bytes);
+	if (name_bytes > REC_TEXT_MAX || file_bytes > REC_TEXT_MAX)
+		content.flags |= SYMBOL_CUT;
+	if (b->name.err || b->file.err)
+		return fail(b, -ENOMEM);
+	content.name = b->name.data ? b->name.data : "";
+	content.file = b->file.data ? b->file.data : "";
+	content.name_bytes = (uint32_t)b->name.bytes;
+	content.file_bytes = (uint32_t)b->file.bytes;
+	/* Kept until the end by the reference that symbols_intern() adds. */
+	slot = symbols_intern(&b->symbols, &content);
+	b->name.bytes = b->file.bytes = 0;
+	return slot == SYMBOL_LOST ? BUILDER_NONE : slot;
+}
+
+uint32_t builder_child(struct builder *b, uint32_t thread, uint32_t parent, uint32_t symbol, uint32_t line)
+{
+	if (b->err || thread >= b->thread_count || parent >= b->threads[thread].tree.count ||
+	    symbol >= b->symbols.count)
+		return BUILDER_NONE;
+	return tree_child(&b->threads[thread].tree, &b->symbols, parent, symbol, line);
+}
+
+/* --- samples --- */
+
+void builder_add(struct builder *b, uint32_t thread, uint32_t node, const uint64_t values[VALUE_COUNT])
+{
+	if (b->err)
+		return;
+	if (thread >= b->thread_count || node >= b->threads[thread].tree.count) {
+		b->profile->out_of_memory += values[VALUE_SAMPLES];
+		return;
+	}
+	for (int v = 0; v < VALUE_COUNT; v++)
+		b->threads[thread].tree.nodes[node].self[v] += values[v];
+}
+
+void builder_set_start(struct builder *b, uint64_t t_start_ns)
+{
+	b->start_ns = t_start_ns;
+}
+
+/* Cuts what lies outside of the window off; false: nothing is left. */
+static bool cut_to_window(struct builder *b, uint64_t *first_ns, uint64_t *last_ns, uint64_t *count,
+                          uint64_t *weight_ns)
+{
+	uint64_t from_ns, to_ns, pause_ns, before = 0, behind = 0, kept;
+
+	if (b->start_ns == 0)
+		b->start_ns = *first_ns;
+	if (!builder_has_window(b))
+		return true;
+	from_ns = b->start_ns + b->options.from_ns;
+	to_ns = b->options.to_ns ? b->start_ns + b->options.to_ns : UINT64_MAX; /* itself outside */
+	if (*last_ns < from_ns || *first_ns >= to_ns)
+		return false;
+	pause_ns = *count > 1 ? (*last_ns - *first_ns) / (*count - 1) : 0;
+	if (pause_ns && *first_ns < from_ns)
+		before = (from_ns - *first_ns + pause_ns - 1) / pause_ns;
+	if (pause_ns && *last_ns >= to_ns)
+		behind = (*last_ns - to_ns) / pause_ns + 1;
+	if (before + behind >= *count)
+		return false;
+	kept = *count - before - behind;
+	*weight_ns = (uint64_t)((double)*weight_ns * (double)kept / (double)*count);
+	*first_ns += before * pause_ns;
+	*last_ns -= behind * pause_ns;
+	*count = kept;
+	return true;
+}
+
+void builder_only_run(struct builder *b, uint32_t thread, struct run run)
+{
+	struct built_thread *t;
+
+	if (b->err || !b->options.runs || thread >= b->thread_count || run.node >= b->threads[thread].tree.count)
+		return;
+	if (b->options.runs_max && b->run_count >= b->options.runs_max) {
+		fail(b, -E2BIG);
+		return;
+	}
+	t = &b->threads[thread];
+	if (t->like.run_count == t->run_room) {
+		/* Half as large again: what counts is how little lies unused (a large array grows in place). */
+		size_t room = t->run_room ? t->run_room + t->run_room / 2 : 64;
+		struct run *runs = realloc(t->like.runs, room * sizeof(*runs));
+
+		if (!runs) {
+			fail(b, -ENOMEM);
+			return;
+		}
+		t->like.runs = runs;
+		t->run_room = room;
+	}
+	t->like.runs[t->like.run_count++] = run;
+	b->run_count++;
+}
+
+void builder_run(struct builder *b, uint32_t thread, uint32_t node, uint64_t t_first_ns, uint64_t t_last_ns,
+                 uint64_t count, uint64_t weight_ns, unsigned status)
+{
+	if (b->err || count == 0)
+		return;
+	t_last_ns = t_last_ns < t_first_ns ? t_first_ns : t_last_ns;
+	if (!cut_to_window(b, &t_first_ns, &t_last_ns, &count, &weight_ns))
+		return;
+	if (thread >= b->thread_count || node >= b->threads[thread].tree.count) {
+		b->profile->out_of_memory += count;
+		return;
+	}
+	node_add(&b->threads[thread].tree.nodes[node], count, weight_ns, status);
+	widen(&b->threads[thread].like, t_first_ns, t_last_ns);
+	while (b->options.runs && count > 0 && !b->err) { /* in pieces that the fields of a run can hold */
+		uint64_t pieces = 1 + count / (RUN_COUNT_MAX + UINT64_C(1)), part, span_ns;
+
+		if (pieces <= (t_last_ns - t_first_ns) >> 32)
+			pieces = ((t_last_ns - t_first_ns) >> 32) + 1;
+		if (pieces <= weight_ns >> 32)
+			pieces = (weight_ns >> 32) + 1;
+		pieces = pieces > count ? count : pieces;
+		part = count / pieces;
+		span_ns = part == count ? t_last_ns - t_first_ns : (t_last_ns - t_first_ns) / (count - 1) * (part - 1);
+		builder_only_run(b, thread,
+		                 (struct run){.t_first_ns = t_first_ns,
+		                              .span_ns = span_ns > UINT32_MAX ? UINT32_MAX : (uint32_t)span_ns,
+		                              .weight_ns = weight_ns / pieces > UINT32_MAX
+		                                                   ? UINT32_MAX
+		                                                   : (uint32_t)(weight_ns / pieces),
+		                              .node = node,
+		                              .status = status & 0xffu,
+		                              .count = part & RUN_COUNT_MAX});
+		if (part < count)
+			t_first_ns += (t_last_ns - t_first_ns) / (count - 1) * part;
+		weight_ns -= weight_ns / pieces;
+		count -= part;
+	}
+}
+
+/* --- the end --- */
+
+static int compare_runs(const void *left, const void *right)
+{
+	const struct run *a = left, *b = right;
+
+	return (a->t_first_ns > b->t_first_ns) - (a->t_first_ns < b->t_first_ns);
+}
+
+/* Samples that were held back come late: nearly all is in order already. */
+static void sort_runs(struct thread_tree *thread)
+{
+	for (size_t i = 1; i < thread->run_count; i++)
+		if (thread->runs[i].t_first_ns < thread->runs[i - 1].t_first_ns) {
+			qsort(thread->runs, thread->run_count, sizeof(*thread->runs), compare_runs);
+			return;
+		}
+}
+
+static uint32_t deepest(const struct node *nodes, uint32_t count)
+{
+	uint32_t *depths = calloc(count, sizeof(*depths)), depth = 0;
+
+	for (uint32_t i = 1; depths && i < count; i++) {
+		depths[i] = depths[nodes[i].parent] + 1;
+		depth = depths[i] > depth ? depths[i] : depth;
+	}
+	free(depths);
+	return depth;
+}
+
+int builder_finish(struct builder *b, struct profile **ret_profile)
+{
+	struct profile *p = b->profile;
+
+	if (b->err)
+		return b->err;
+	p->threads = calloc(b->thread_count + (size_t)1, sizeof(*p->threads));
+	if (!p->threads || symbols_copy(&b->symbols, p))
+		return b->err = -ENOMEM;
+	for (uint32_t i = 0; i < b->thread_count; i++) {
+		struct built_thread *from = &b->threads[i];
+		struct thread_tree *to = &p->threads[i];
+
+		*to = from->like;
+		to->nodes = from->tree.nodes;
+		to->node_count = from->tree.count;
+		to->depth_max = deepest(to->nodes, to->node_count);
+		lookup_release(&from->tree.children);
+		from->tree = (struct tree){0};
+		from->like.name = NULL;
+		from->like.runs = NULL;
+		sort_runs(to);
+		if (to->t_last_ns && (p->t_start_ns == 0 || to->t_first_ns < p->t_start_ns))
+			p->t_start_ns = to->t_first_ns;
+		if (p->t_end_ns < to->t_last_ns)
+			p->t_end_ns = to->t_last_ns;
+	}
+	p->thread_count = b->thread_count;
+	p->has_runs = b->options.runs;
+	b->thread_count = 0;
+	b->profile = NULL;
+	*ret_profile = p;
+	return 0;
+}

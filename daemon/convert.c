@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sampled convert IN... -o OUT */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/commands.h"
+#include "daemon/error.h"
+#include "daemon/filters.h"
+#include "daemon/help.h"
+#include "daemon/load.h"
+#include "daemon/options.h"
+#include "daemon/output.h"
+#include "daemon/terminal.h"
+
+enum { OPT_COLLAPSED_STYLE = 256, OPT_VERSION };
+
+static const struct option long_options[] = {
+	{"format", required_argument, NULL, 'f'},
+	{"output", required_argument, NULL, 'o'},
+	{"collapsed-style", required_argument, NULL, OPT_COLLAPSED_STYLE},
+	{"version", no_argument, NULL, OPT_VERSION},
+	{"help", no_argument, NULL, 'h'},
+	FILTER_OPTIONS,
+	{NULL, 0, NULL, 0},
+};
+
+struct convert {
+	struct filters filters;
+	struct export_options options;
+	const char *format_name, *output;
+	const struct format *format;
+	bool help, version;
+};
+
+static int read_option(struct convert *c, int letter, struct fault *fault)
+{
+	switch (letter) {
+	case 'f':
+		c->format_name = optarg;
+		return 0;
+	case 'o':
+		c->output = optarg;
+		return 0;
+	case 'h':
+		c->help = true;
+		return 0;
+	case OPT_VERSION:
+		c->version = true;
+		return 0;
+	case OPT_COLLAPSED_STYLE:
+		return options_read_style(&c->options.collapsed_style, optarg, fault);
+	default:
+		return filters_take(&c->filters, letter, optarg, fault);
+	}
+}
+
+static int check(struct convert *c, int operands, struct fault *fault)
+{
+	if (operands == 0)
+		return fault_set(fault, -EINVAL, "sampled convert IN... -o OUT", "convert: no input named");
+	if (!c->output)
+		return fault_set(fault, -EINVAL, "-o FILE, or -o - for standard output", "convert: no output named");
+	if (c->format_name)
+		return output_find_format(c->format_name, &c->format, fault);
+	return output_guess_format(c->output, &c->format, fault);
+}
+
+/* A call graph goes into formats that hold no more. */
+static int write_loaded(const struct convert *c, const struct loaded *loaded, struct writer *to)
+{
+	if (loaded->profile)
+		return format_write(c->format, loaded->profile, &c->options, to);
+	return c->format->write_callgraph(&loaded->graph, &c->options, to);
+}
+
+static int write_output(const struct convert *c, const struct loaded *loaded)
+{
+	bool is_stdout = strcmp(c->output, "-") == 0;
+	struct writer *to = malloc(sizeof(*to));
+	struct fault fault = {0};
+	int err;
+
+	if (!to) {
+		error_note("cannot write %s: out of memory", c->output);
+		return EXIT_FAILED;
+	}
+	if (is_stdout)
+		writer_open_fd(to, STDOUT_FILENO);
+	err = is_stdout ? 0 : writer_open(to, c->output, &fault);
+	if (!err) {
+		write_loaded(c, loaded, to);
+		err = writer_close(to, &fault);
+	}
+	free(to);
+	if (err)
+		error_fault(&fault, "cannot write %s", is_stdout ? "standard output" : c->output);
+	else if (!is_stdout && (err = terminal_print(c->output)) == 0)
+		err = terminal_print("\n");
+	return err ? EXIT_FAILED : EXIT_DONE;
+}
+
+static int convert(struct convert *c, char **inputs, int count)
+{
+	struct loaded loaded;
+	int status = load_all(&loaded, inputs, count, &c->filters, c->format->needs == NEEDS_RUNS);
+
+	if (status != EXIT_DONE)
+		return status;
+	if (!loaded.profile && !c->format->write_callgraph) {
+		error_note("cannot convert to %s: %s files hold function totals, no stacks (pstats, callgrind and dot "
+		           "can be written from them)",
+		           c->format->name, loaded.format->name);
+		status = EXIT_USAGE;
+	} else {
+		status = write_output(c, &loaded);
+	}
+	loaded_release(&loaded);
+	return status;
+}
+
+int convert_main(int argc, char **argv)
+{
+	struct convert c = {0};
+	struct fault fault;
+	int letter, err = 0, status;
+
+	opterr = 0;
+	optind = 0;
+	while (!err && (letter = options_next(argc, argv, ":f:o:h", long_options, NULL, &fault)) != -1)
+		err = letter < 0 ? letter : read_option(&c, letter, &fault);
+	if (!err && !c.help && !c.version) {
+		err = filters_check(&c.filters, &fault);
+		if (!err)
+			err = check(&c, argc - optind, &fault);
+	}
+	if (err)
+		status = error_usage(&fault);
+	else if (c.help || c.version)
+		status = c.help ? help_print(argv[0]) : help_print_version();
+	else
+		status = convert(&c, argv + optind, argc - optind);
+	filters_release(&c.filters);
+	return status;
+}

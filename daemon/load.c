@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/load.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/error.h"
+
+#define TREES_MAX_BYTES (UINT64_C(4) << 30)
+/* 24 bytes each. */
+#define RUNS_MAX (UINT64_C(1) << 25)
+
+static int read_profile(struct loaded *to, struct input *in, const struct filters *filters, bool runs,
+                        struct fault *fault)
+{
+	struct builder_options options = {.memory_max_bytes = TREES_MAX_BYTES,
+	                                  .runs = runs,
+	                                  .runs_max = RUNS_MAX,
+	                                  .from_ns = filters->from_ns,
+	                                  .to_ns = filters->to_ns};
+	struct builder *builder;
+	int err = builder_new(&builder, &options);
+
+	if (err)
+		return fault_set(fault, err, "", "out of memory");
+	err = to->format->read(in, builder, fault);
+	if (err == 0 || builder_error(builder)) {
+		err = builder_finish(builder, &to->profile);
+		if (err == -E2BIG)
+			fault_set(fault, err, "--from and --to take a part of it",
+			          "it has more samples than fit into this format");
+		else if (err)
+			fault_set(fault, err, "", "%s", strerror(-err));
+	}
+	builder_free(builder);
+	return err;
+}
+
+static int load(struct loaded *to, struct input *in, const struct filters *filters, bool runs, struct fault *fault)
+{
+	char hint[256];
+
+	to->format = format_by_content(in);
+	if (in->err)
+		return fault_set(fault, in->err, "", in->err == -EPROTO ? "its compressed data is damaged" : "%s",
+		                 strerror(-in->err));
+	if (!to->format) {
+		snprintf(hint, sizeof(hint), "what can be read: %s", format_read_names());
+		return fault_set(fault, -ENOTSUP, hint,
+		                 in->over && in->at == in->end ? "it is empty" : "it is in no format that is known");
+	}
+	if (to->format->read_callgraph) {
+		if (filters_need_profile(filters) || runs)
+			return fault_set(fault, -EINVAL, "only function totals are in it; --strip-dirs works",
+			                 "%s files hold no stacks, so this cannot be done with them", to->format->name);
+		return to->format->read_callgraph(in, &to->graph, fault);
+	}
+	if ((runs || filters->from_ns || filters->to_ns) && !to->format->timed)
+		return fault_set(fault, -EINVAL, "a recording (.sampled) has it",
+		                 "%s files hold no time order, so this cannot be done with them", to->format->name);
+	return read_profile(to, in, filters, runs, fault);
+}
+
+int load_file(struct loaded *ret_loaded, const char *path, const struct filters *filters, bool runs,
+              struct fault *fault)
+{
+	struct input *in = malloc(sizeof(*in));
+	int err;
+
+	*ret_loaded = (struct loaded){0};
+	callgraph_init(&ret_loaded->graph);
+	fault->why[0] = fault->hint[0] = '\0';
+	if (!in)
+		return fault_set(fault, -ENOMEM, "", "out of memory");
+	err = input_open(in, path, fault);
+	if (!err) {
+		err = load(ret_loaded, in, filters, runs, fault);
+		input_close(in);
+	}
+	free(in);
+	if (err) {
+		if (fault->why[0] == '\0')
+			fault_set(fault, err, "", "%s", strerror(-err));
+		loaded_release(ret_loaded);
+	}
+	return err;
+}
+
+void loaded_release(struct loaded *loaded)
+{
+	profile_free(loaded->profile);
+	loaded->profile = NULL;
+	callgraph_release(&loaded->graph);
+}
+
+/* The result of all inputs so far. */
+struct joining {
+	struct builder *builder; /* NULL: they are call graphs */
+	struct loaded result;
+};
+
+static int join(struct joining *j, const struct loaded *from, const struct filters *filters, bool runs, bool first,
+                struct fault *fault)
+{
+	struct builder_options options = {.memory_max_bytes = TREES_MAX_BYTES, .runs = runs};
+	struct transform how = filters->how;
+	int err = 0;
+
+	how.min_percent = 0; /* of the whole, when the whole is there */
+	if (first && from->profile)
+		err = builder_new(&j->builder, &options);
+	if (!err && !first && !from->profile != !j->builder)
+		return fault_set(fault, -EINVAL, "convert each by itself",
+		                 "%s files hold no stacks, and others do: they cannot be merged",
+		                 from->profile ? j->result.format->name : from->format->name);
+	if (!err)
+		err = from->profile ? transform_add(j->builder, from->profile, &how)
+		                    : callgraph_add(&j->result.graph, &from->graph);
+	if (first)
+		j->result.format = from->format;
+	return err ? fault_set(fault, err, "", "%s", strerror(-err)) : 0;
+}
+
+static int prune(struct profile **profile, double min_percent, bool runs)
+{
+	struct builder_options options = {.memory_max_bytes = TREES_MAX_BYTES, .runs = runs};
+	struct builder *builder;
+	struct profile *pruned;
+	int err = builder_new(&builder, &options);
+
+	if (err)
+		return err;
+	err = transform_add(builder, *profile, &(struct transform){.min_percent = min_percent});
+	if (!err)
+		err = builder_finish(builder, &pruned);
+	builder_free(builder);
+	if (!err) {
+		profile_free(*profile);
+		*profile = pruned;
+	}
+	return err;
+}
+
+static int finish(struct joining *j, const struct filters *filters, bool runs)
+{
+	int err = 0;
+
+	if (j->builder)
+		err = builder_finish(j->builder, &j->result.profile);
+	if (!err && j->result.profile && filters->how.min_percent > 0)
+		err = prune(&j->result.profile, filters->how.min_percent, runs);
+	return err;
+}
+
+int load_all(struct loaded *ret_loaded, char *const *paths, int count, const struct filters *filters, bool runs)
+{
+	struct joining j = {0};
+	struct fault fault = {0};
+	int err = 0;
+
+	callgraph_init(&j.result.graph);
+	for (int i = 0; i < count && !err; i++) {
+		struct loaded one;
+
+		err = load_file(&one, paths[i], filters, runs, &fault);
+		if (!err) {
+			err = join(&j, &one, filters, runs, i == 0, &fault);
+			loaded_release(&one);
+		}
+		if (err)
+			error_fault(&fault, "cannot read %s", strcmp(paths[i], "-") == 0 ? "standard input" : paths[i]);
+	}
+	if (!err) {
+		err = finish(&j, filters, runs);
+		if (err)
+			error_note("cannot merge: %s", strerror(-err));
+	}
+	builder_free(j.builder);
+	if (err) {
+		loaded_release(&j.result);
+		return err == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
+	}
+	*ret_loaded = j.result;
+	return EXIT_DONE;
+}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "exporters/callgraph.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "exporters/walk.h"
+
+void callgraph_init(struct callgraph *graph)
+{
+	*graph = (struct callgraph){.is_time = true, .unit = "seconds"};
+}
+
+void callgraph_release(struct callgraph *graph)
+{
+	text_set_release(&graph->texts);
+	pair_set_release(&graph->edge_set);
+	pair_set_release(&graph->place_set);
+	pair_set_release(&graph->function_set);
+	free(graph->functions);
+	free(graph->edges);
+	graph->functions = NULL;
+	graph->edges = NULL;
+}
+
+/* Room for one more of `count`; false: no memory. */
+static bool make_room(void **array, uint32_t count, uint32_t *room, size_t bytes)
+{
+	uint32_t more = *room ? *room * 2 : 64;
+	void *larger;
+
+	if (count < *room)
+		return true;
+	larger = more < INTERN_FAILED / 2 ? realloc(*array, more * bytes) : NULL;
+	if (!larger)
+		return false;
+	*array = larger;
+	*room = more;
+	return true;
+}
+
+static uint32_t fail(struct callgraph *graph)
+{
+	graph->err = -ENOMEM;
+	return INTERN_FAILED;
+}
+
+uint32_t callgraph_function(struct callgraph *graph, const char *name, size_t name_bytes, const char *file,
+                            size_t file_bytes, uint32_t line)
+{
+	uint32_t name_number = text_set_add(&graph->texts, name, name_bytes);
+	uint32_t file_number = text_set_add(&graph->texts, file, file_bytes), place, index;
+
+	if (graph->err || name_number == INTERN_FAILED || file_number == INTERN_FAILED)
+		return fail(graph);
+	place = pair_set_add(&graph->place_set, name_number, file_number);
+	if (place == INTERN_FAILED || !make_room((void **)&graph->functions, graph->function_count,
+	                                         &graph->function_room, sizeof(*graph->functions)))
+		return fail(graph);
+	index = pair_set_add(&graph->function_set, place, line);
+	if (index == INTERN_FAILED)
+		return fail(graph);
+	if (index == graph->function_count)
+		graph->functions[graph->function_count++] =
+			(struct callgraph_function){.name = name_number, .file = file_number, .line = line};
+	return index;
+}
+
+struct callgraph_edge *callgraph_edge(struct callgraph *graph, uint32_t caller, uint32_t callee)
+{
+	uint32_t index = INTERN_FAILED;
+
+	if (!graph->err &&
+	    make_room((void **)&graph->edges, graph->edge_count, &graph->edge_room, sizeof(*graph->edges)))
+		index = pair_set_add(&graph->edge_set, caller, callee);
+	if (index == INTERN_FAILED) {
+		fail(graph);
+		return NULL;
+	}
+	if (index == graph->edge_count)
+		graph->edges[graph->edge_count++] = (struct callgraph_edge){.caller = caller, .callee = callee};
+	return &graph->edges[index];
+}
+
+const char *callgraph_name(const struct callgraph *graph, uint32_t function)
+{
+	return text_set_get(&graph->texts, graph->functions[function].name, NULL);
+}
+
+const char *callgraph_file(const struct callgraph *graph, uint32_t function)
+{
+	return text_set_get(&graph->texts, graph->functions[function].file, NULL);
+}
+
+static void sums_add(struct call_sums *to, const struct call_sums *from)
+{
+	to->primitive_calls += from->primitive_calls;
+	to->calls += from->calls;
+	to->self_s += from->self_s;
+	to->total_s += from->total_s;
+}
+
+/* --- from a profile --- */
+
+struct folding {
+	struct callgraph *graph;
+	const struct profile *profile;
+	const struct thread_tree *tree;
+	const uint64_t *totals;
+	const uint32_t *functions; /* of each symbol */
+	uint32_t *open_functions;  /* frames of each on the path from the root to here */
+	uint32_t *open_edges;      /* calls of each … */
+	uint32_t open_edges_room;
+	uint32_t *edge_of; /* of each node: index + 1; 0: it is called by nobody */
+	enum value_index by;
+	double scale; /* of a unit of the weight, in the graph's */
+};
+
+static bool reserve_open_edges(struct folding *f)
+{
+	uint32_t room = f->graph->edge_room, *larger;
+
+	if (room <= f->open_edges_room)
+		return true;
+	larger = realloc(f->open_edges, room * sizeof(*larger));
+	if (!larger)
+		return false;
+	memset(larger + f->open_edges_room, 0, (room - f->open_edges_room) * sizeof(*larger));
+	f->open_edges = larger;
+	f->open_edges_room = room;
+	return true;
+}
+
+static void leave(struct folding *f, uint32_t n)
+{
+	f->open_functions[f->functions[f->tree->nodes[n].symbol]]--;
+	if (f->edge_of[n])
+		f->open_edges[f->edge_of[n] - 1]--;
+}
+
+static struct call_sums sums_of(const struct folding *f, uint32_t n, bool is_open)
+{
+	const uint64_t *totals = f->totals + (size_t)n * VALUE_COUNT;
+
+	return (struct call_sums){
+		.primitive_calls = is_open ? 0 : totals[VALUE_SAMPLES],
+		.calls = totals[VALUE_SAMPLES],
+		.self_s = (double)f->tree->nodes[n].self[f->by] * f->scale,
+		.total_s = is_open ? 0 : (double)totals[f->by] * f->scale,
+	};
+}
+
+static int enter(struct folding *f, uint32_t n)
+{
+	const struct node *node = &f->tree->nodes[n];
+	struct callgraph_function *function = &f->graph->functions[f->functions[node->symbol]];
+	uint32_t *open = &f->open_functions[f->functions[node->symbol]];
+	struct call_sums sums = sums_of(f, n, *open > 0);
+
+	(*open)++;
+	function->has_sums = true;
+	sums_add(&function->sums, &sums);
+	if (profile_has(f->profile, VALUE_ON_CPU))
+		function->on_cpu_ns += node->self[VALUE_ON_CPU];
+	if (profile_has(f->profile, VALUE_GIL))
+		function->gil_ns += node->self[VALUE_GIL];
+	f->graph->sampled_s += sums.self_s;
+	if (node->parent) {
+		struct callgraph_edge *edge = callgraph_edge(
+			f->graph, f->functions[f->tree->nodes[node->parent].symbol], f->functions[node->symbol]);
+		uint32_t index;
+
+		if (!edge || !reserve_open_edges(f))
+			return -ENOMEM;
+		index = (uint32_t)(edge - f->graph->edges);
+		sums = sums_of(f, n, f->open_edges[index] > 0);
+		sums_add(&edge->sums, &sums);
+		f->open_edges[index]++;
+		f->edge_of[n] = index + 1;
+	}
+	return 0;
+}
+
+static int fold_tree(struct folding *f, const struct thread_tree *tree)
+{
+	uint64_t *totals = profile_totals(tree);
+	uint32_t at = 0, next, left;
+	int err = 0;
+
+	f->tree = tree;
+	f->totals = totals;
+	f->edge_of = calloc(tree->node_count, sizeof(*f->edge_of));
+	if (!totals || !f->edge_of)
+		err = -ENOMEM;
+	while (!err && (next = walk_next(tree, at, &left)) != 0) {
+		for (; left > 0; left--) {
+			leave(f, at);
+			at = tree->nodes[at].parent;
+		}
+		err = enter(f, next);
+		at = next;
+	}
+	for (; at && !err; at = tree->nodes[at].parent)
+		leave(f, at);
+	free(totals);
+	free(f->edge_of);
+	return err;
+}
+
+int callgraph_add_profile(struct callgraph *graph, const struct profile *profile)
+{
+	struct folding f = {.graph = graph, .profile = profile, .by = profile_weight(profile)};
+	const char *unit = profile->values[f.by].unit;
+	uint32_t *functions = calloc(profile->symbol_count + (size_t)1, sizeof(*functions));
+	int err = functions ? 0 : -ENOMEM;
+
+	graph->is_time = strcmp(unit, "nanoseconds") == 0;
+	graph->unit = graph->is_time ? "seconds" : f.by == VALUE_SAMPLES ? "samples" : unit;
+	graph->from_samples = true;
+	f.scale = graph->is_time ? 1 / (double)NS_PER_S : 1;
+	f.functions = functions;
+	/* Functions that no node names are left out below: only what is entered has sums. */
+	for (uint32_t i = 0; i < profile->symbol_count && !err; i++) {
+		const struct symbol *symbol = &profile->symbols[i];
+
+		functions[i] = callgraph_function(graph, symbol->name, strlen(symbol->name), symbol->file,
+		                                  strlen(symbol->file), symbol->first_line);
+		err = graph->err;
+	}
+	f.open_functions = calloc(graph->function_count + (size_t)1, sizeof(*f.open_functions));
+	if (!f.open_functions)
+		err = -ENOMEM;
+	for (uint32_t i = 0; i < profile->thread_count && !err; i++)
+		err = fold_tree(&f, &profile->threads[i]);
+	free(functions);
+	free(f.open_functions);
+	free(f.open_edges);
+	if (err)
+		graph->err = err;
+	return err;
+}
+
+int callgraph_add(struct callgraph *graph, const struct callgraph *other)
+{
+	uint32_t *functions = calloc(other->function_count + (size_t)1, sizeof(*functions));
+
+	if (!functions)
+		return graph->err = -ENOMEM;
+	for (uint32_t i = 0; i < other->function_count; i++) {
+		const struct callgraph_function *from = &other->functions[i];
+		const char *name = callgraph_name(other, i), *file = callgraph_file(other, i);
+
+		functions[i] = callgraph_function(graph, name, strlen(name), file, strlen(file), from->line);
+		if (functions[i] == INTERN_FAILED)
+			break;
+		sums_add(&graph->functions[functions[i]].sums, &from->sums);
+		graph->functions[functions[i]].has_sums |= from->has_sums;
+		graph->functions[functions[i]].on_cpu_ns += from->on_cpu_ns;
+		graph->functions[functions[i]].gil_ns += from->gil_ns;
+	}
+	for (uint32_t i = 0; i < other->edge_count && !graph->err; i++) {
+		struct callgraph_edge *edge =
+			callgraph_edge(graph, functions[other->edges[i].caller], functions[other->edges[i].callee]);
+
+		if (edge)
+			sums_add(&edge->sums, &other->edges[i].sums);
+	}
+	graph->sampled_s += other->sampled_s;
+	graph->from_samples |= other->from_samples;
+	graph->is_time &= other->is_time;
+	if (!other->is_time)
+		graph->unit = other->unit;
+	free(functions);
+	return graph->err;
+}

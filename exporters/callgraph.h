@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A call graph: functions with their totals, and which calls which. What pstats, callgrind and DOT write and the report shows; derived from any
+ * profile, or read from a file that has no more than this (pstats). Lines of calls are not told apart.
+ *
+ * Where samples are counted they stand in for calls: primitive_calls is the samples that hold the function at least once, calls its frames over
+ * all samples. Times are doubles in seconds, as in pstats files, so that what was read is written unchanged. */
+#ifndef SAMPLED_EXPORTERS_CALLGRAPH_H
+#define SAMPLED_EXPORTERS_CALLGRAPH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "aggregator/profile.h"
+#include "exporters/intern.h"
+
+struct call_sums {
+	uint64_t primitive_calls, calls;
+	double self_s;  /* pstats' tottime: in the function itself */
+	double total_s; /* pstats' cumtime: with what it calls; recursion counts once */
+};
+
+struct callgraph_function {
+	uint32_t name, file; /* numbers in texts */
+	uint32_t line;       /* of its definition; 0: unknown */
+	bool has_sums;       /* false: only ever named as a caller */
+	struct call_sums sums;
+	uint64_t on_cpu_ns, gil_ns; /* self; 0 where the profile has no such values */
+};
+
+struct callgraph_edge {
+	uint32_t caller, callee; /* indices of functions */
+	struct call_sums sums;   /* of the callee, as far as this caller called it; each counted once a sample */
+};
+
+struct callgraph {
+	struct text_set texts;
+	struct callgraph_function *functions; /* owned */
+	uint32_t function_count, function_room;
+	struct callgraph_edge *edges; /* owned; in the order in which they were first met */
+	uint32_t edge_count, edge_room;
+	struct pair_set edge_set;     /* (caller, callee) → index of edge */
+	struct pair_set place_set;    /* (name, file) → number */
+	struct pair_set function_set; /* (that number, line) → index of function */
+	double sampled_s;             /* all self times */
+	bool from_samples;            /* calls are counts of samples, not of calls */
+	bool is_time;                 /* the times are seconds; false: the weight has another unit, see unit */
+	const char *
+		unit; /* of self_s and total_s: "seconds", or what the profile's weight is counted in; static, or the profile's */
+	int err; /* sticky: -ENOMEM */
+};
+
+void callgraph_init(struct callgraph *graph);
+void callgraph_release(struct callgraph *graph);
+/* The index of the function with this content, added without sums when there is none yet; INTERN_FAILED: no memory. */
+uint32_t callgraph_function(struct callgraph *graph, const char *name, size_t name_bytes, const char *file,
+                            size_t file_bytes, uint32_t line);
+/* The same of an edge. The pointer is good until the next one. NULL: no memory. */
+struct callgraph_edge *callgraph_edge(struct callgraph *graph, uint32_t caller, uint32_t callee);
+const char *callgraph_name(const struct callgraph *graph, uint32_t function);
+const char *callgraph_file(const struct callgraph *graph, uint32_t function);
+
+/* Adds a profile to a graph, by its weight (profile_weight()). 0 or -ENOMEM. The profile must outlive the graph's unit. */
+int callgraph_add_profile(struct callgraph *graph, const struct profile *profile);
+/* Adds another graph, as pstats.Stats.add() does: calls and times are added up. */
+int callgraph_add(struct callgraph *graph, const struct callgraph *other);
+
+#endif

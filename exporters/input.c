@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "exporters/input.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+#ifdef HAVE_ZSTD
+#include <zstd.h>
+#endif
+
+enum { PEEK_MAX = 4096, PACKED_BYTES = 65536 };
+
+struct packing {
+	z_stream z;
+#ifdef HAVE_ZSTD
+	ZSTD_DStream *zstd;
+#endif
+	bool is_zstd;
+	bool open;    /* a member has begun and not ended */
+	bool drained; /* the file has no more */
+	size_t at, end;
+	unsigned char data[PACKED_BYTES];
+};
+
+static ssize_t read_some(int fd, void *to, size_t bytes)
+{
+	ssize_t done;
+
+	do
+		done = read(fd, to, bytes);
+	while (done < 0 && errno == EINTR);
+	return done < 0 ? -errno : done;
+}
+
+static void packing_free(struct packing *p)
+{
+	if (!p)
+		return;
+	if (!p->is_zstd)
+		inflateEnd(&p->z);
+#ifdef HAVE_ZSTD
+	ZSTD_freeDStream(p->zstd);
+#endif
+	free(p);
+}
+
+/* The head of the file is in `in` already. 0 or -errno. */
+static int packing_new(struct packing **ret_packing, bool is_zstd)
+{
+	struct packing *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return -ENOMEM;
+	p->is_zstd = is_zstd;
+	if (is_zstd) {
+#ifdef HAVE_ZSTD
+		p->zstd = ZSTD_createDStream();
+		if (!p->zstd) {
+			free(p);
+			return -ENOMEM;
+		}
+#else
+		free(p);
+		return -ENOTSUP;
+#endif
+	} else if (inflateInit2(&p->z, 15 + 16) != Z_OK) { /* 16: a gzip head */
+		free(p);
+		return -ENOMEM;
+	}
+	*ret_packing = p;
+	return 0;
+}
+
+/* Unpacks into [to, to + room): how much came, 0 when more packed bytes are needed, or -errno. */
+static ssize_t unpack_gzip(struct packing *p, unsigned char *to, size_t room)
+{
+	int result;
+
+	p->z.next_in = p->data + p->at;
+	p->z.avail_in = (uInt)(p->end - p->at);
+	p->z.next_out = to;
+	p->z.avail_out = (uInt)room;
+	result = inflate(&p->z, Z_NO_FLUSH);
+	p->at = p->end - p->z.avail_in;
+	if (result == Z_STREAM_END) { /* another member may follow */
+		p->open = false;
+		if (inflateReset(&p->z) != Z_OK)
+			return -EPROTO;
+	} else if (result == Z_MEM_ERROR) {
+		return -ENOMEM;
+	} else if (result != Z_OK && result != Z_BUF_ERROR) {
+		return -EPROTO;
+	} else {
+		p->open = true;
+	}
+	return (ssize_t)(room - p->z.avail_out);
+}
+
+static ssize_t unpack_zstd(struct packing *p, unsigned char *to, size_t room)
+{
+#ifdef HAVE_ZSTD
+	ZSTD_inBuffer from = {.src = p->data, .size = p->end, .pos = p->at};
+	ZSTD_outBuffer out = {.dst = to, .size = room};
+	size_t result = ZSTD_decompressStream(p->zstd, &out, &from);
+
+	p->at = from.pos;
+	if (ZSTD_isError(result))
+		return -EPROTO;
+	p->open = result != 0;
+	return (ssize_t)out.pos;
+#else
+	(void)p;
+	(void)to;
+	(void)room;
+	return -ENOTSUP;
+#endif
+}
+
+static ssize_t read_packed(struct input *in, unsigned char *to, size_t room)
+{
+	struct packing *p = in->packing;
+
+	for (;;) {
+		ssize_t got;
+
+		if (p->at < p->end || p->open) {
+			got = p->is_zstd ? unpack_zstd(p, to, room) : unpack_gzip(p, to, room);
+			if (got != 0)
+				return got;
+		}
+		if (p->at < p->end)
+			continue;
+		if (p->drained)
+			return p->open ? -EPROTO : 0; /* it is cut off */
+		got = read_some(in->fd, p->data, sizeof(p->data));
+		if (got < 0)
+			return got;
+		p->at = 0;
+		p->end = (size_t)got;
+		p->drained = got == 0;
+	}
+}
+
+/* Brings more into data; what is there is moved to its start first. */
+static void refill(struct input *in)
+{
+	ssize_t got;
+
+	if (in->over || in->err)
+		return;
+	if (in->at > 0) {
+		memmove(in->data, in->data + in->at, in->end - in->at);
+		in->end -= in->at;
+		in->at = 0;
+	}
+	if (in->end == sizeof(in->data))
+		return;
+	if (in->packing)
+		got = read_packed(in, in->data + in->end, sizeof(in->data) - in->end);
+	else
+		got = read_some(in->fd, in->data + in->end, sizeof(in->data) - in->end);
+	if (got < 0)
+		in->err = (int)got;
+	else if (got == 0)
+		in->over = true;
+	else
+		in->end += (size_t)got;
+}
+
+static void look_at_packing(struct input *in)
+{
+	const unsigned char *head;
+	size_t bytes = input_peek(in, &head, 4);
+	bool is_gzip = bytes >= 2 && head[0] == 0x1f && head[1] == 0x8b;
+	bool is_zstd = bytes >= 4 && memcmp(head, "\x28\xb5\x2f\xfd", 4) == 0;
+	struct packing *p;
+	int err;
+
+	if (in->err || !(is_gzip || is_zstd))
+		return;
+	err = packing_new(&p, is_zstd);
+	if (err) {
+		in->err = err;
+		return;
+	}
+	memcpy(p->data, in->data + in->at, in->end - in->at);
+	p->end = in->end - in->at;
+	p->drained = in->over;
+	in->packing = p;
+	in->at = in->end = 0;
+	in->over = false;
+	in->is_file = false;
+}
+
+static void input_begin(struct input *in, const char *path, int fd)
+{
+	struct stat stat;
+
+	in->path = path;
+	in->fd = fd;
+	in->err = 0;
+	in->bytes = 0;
+	in->at = in->end = 0;
+	in->over = false;
+	in->packing = NULL;
+	in->is_file = strcmp(path, "-") != 0 && fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode);
+	look_at_packing(in);
+}
+
+int input_open(struct input *in, const char *path, struct fault *fault)
+{
+	struct stat stat;
+	int fd = strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
+	                                : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+	if (fd < 0)
+		return fault_set(fault, -errno, "", "%s", strerror(errno));
+	if (fstat(fd, &stat) == 0 && S_ISDIR(stat.st_mode)) {
+		close(fd);
+		return fault_set(fault, -EISDIR, "", "it is a directory");
+	}
+	input_begin(in, path, fd);
+	return 0;
+}
+
+int input_open_bytes(struct input *in, const void *data, size_t bytes)
+{
+	int fd = memfd_create("input", MFD_CLOEXEC), err;
+
+	if (fd < 0)
+		return -errno;
+	if (pwrite(fd, data, bytes, 0) != (ssize_t)bytes) {
+		err = -EIO;
+		close(fd);
+		return err;
+	}
+	input_begin(in, "-", fd);
+	return 0;
+}
+
+void input_close(struct input *in)
+{
+	packing_free(in->packing);
+	in->packing = NULL;
+	close(in->fd);
+	in->fd = -1;
+}
+
+size_t input_peek(struct input *in, const unsigned char **ret_data, size_t bytes)
+{
+	bytes = bytes > PEEK_MAX ? PEEK_MAX : bytes;
+	while (in->end - in->at < bytes && !in->over && !in->err)
+		refill(in);
+	*ret_data = in->data + in->at;
+	return in->end - in->at < bytes ? in->end - in->at : bytes;
+}
+
+size_t input_next(struct input *in, const unsigned char **ret_data, size_t bytes)
+{
+	size_t have;
+
+	if (in->at == in->end)
+		refill(in);
+	have = in->end - in->at < bytes ? in->end - in->at : bytes;
+	*ret_data = in->data + in->at;
+	in->at += have;
+	in->bytes += have;
+	return have;
+}
+
+bool input_read(struct input *in, void *to, size_t bytes)
+{
+	unsigned char *out = to;
+
+	while (bytes > 0) {
+		const unsigned char *data;
+		size_t got = input_next(in, &data, bytes);
+
+		if (got == 0)
+			return false;
+		memcpy(out, data, got);
+		out += got;
+		bytes -= got;
+	}
+	return true;
+}
+
+bool input_skip(struct input *in, uint64_t bytes)
+{
+	while (bytes > 0) {
+		const unsigned char *data;
+		size_t got = input_next(in, &data, bytes > SIZE_MAX ? SIZE_MAX : (size_t)bytes);
+
+		if (got == 0)
+			return false;
+		bytes -= got;
+	}
+	return true;
+}
+
+bool input_line(struct input *in, struct buf *line, size_t max_bytes, bool *ret_cut)
+{
+	bool any = false, cut = false, ended = false;
+
+	line->bytes = 0;
+	while (!ended) {
+		const unsigned char *data, *newline;
+		size_t got, room;
+
+		if (in->at == in->end)
+			refill(in);
+		data = in->data + in->at;
+		got = in->end - in->at;
+		if (got == 0)
+			break;
+		any = true;
+		newline = memchr(data, '\n', got);
+		if (newline)
+			got = (size_t)(newline - data);
+		room = max_bytes - line->bytes;
+		buf_add(line, data, got < room ? got : room);
+		cut |= got > room;
+		ended = newline != NULL;
+		got += ended;
+		in->at += got;
+		in->bytes += got;
+	}
+	if (line->bytes > 0 && line->data[line->bytes - 1] == '\r' && !cut)
+		line->bytes--;
+	if (ret_cut)
+		*ret_cut = cut;
+	if (line->err)
+		in->err = line->err;
+	return any && !in->err;
+}
+
+int input_rest(struct input *in, struct buf *to, size_t max_bytes)
+{
+	for (;;) {
+		const unsigned char *data;
+		size_t got = input_next(in, &data, sizeof(in->data));
+
+		if (got == 0)
+			return in->err ? in->err : to->err;
+		if (got > max_bytes - to->bytes || to->bytes > max_bytes)
+			return -EFBIG;
+		buf_add(to, data, got);
+	}
+}
