@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes flame graphs for the browser test: make_profile KIND OUT [SOURCE]. No sampling: what is in them is known.
- * SOURCE is a file whose lines a frame of the hostile profile names. OUT's suffix says the format. */
+/* Writes profiles for the tests of formats: make_profile KIND OUT [SOURCE]. No sampling: what is in them is known.
+ * SOURCE is a file whose lines a frame of the hostile profile names. OUT's suffix says the format, or FORMAT=NAME in the environment. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,8 +77,8 @@ static void make_hostile(struct profile *p, const char *source)
 	p->processes[process].facts.ticks_late = 12;
 }
 
-/* 100,000 nodes in ten threads: a tree of random branching, the same on each run. */
-static void make_large(struct profile *p)
+/* A tree of random branching in ten threads, the same on each run. */
+static void make_large(struct profile *p, uint32_t nodes)
 {
 	uint32_t process = built_process(p, 5000, "python3 large.py"), symbols[4000], seed = 12345;
 
@@ -92,7 +92,7 @@ static void make_large(struct profile *p)
 	for (uint32_t t = 0; t < 10; t++) {
 		uint32_t thread = built_thread(p, process, 0, 5000 + t, "pool"), path[41] = {0}, depth = 0;
 
-		while (p->threads[thread].node_count < 10000) {
+		while (p->threads[thread].node_count < nodes / 10) {
 			seed = seed * 1664525 + 1013904223;
 			depth = depth < 40 && (seed >> 16) % 8 ? depth + 1 : (seed >> 20) % (depth + 1);
 			if (depth == 0)
@@ -103,16 +103,23 @@ static void make_large(struct profile *p)
 	}
 }
 
-static void make_deep(struct profile *p)
+static void make_deep(struct profile *p, uint32_t depth)
 {
 	uint32_t process = built_process(p, 6000, "python3 deep.py"), thread = built_thread(p, process, 0, 6000, "MainThread"), at = 0;
 	uint32_t symbol = built_symbol(p, "recurse", "/srv/deep.py", 1);
 
-	for (uint32_t i = 0; i < 16384; i++) {
+	for (uint32_t i = 0; i < depth; i++) {
 		at = built_child(p, thread, at, symbol, 2);
 		if (i % 4 == 0)
 			built_sample(p, thread, at, 1, HELD);
 	}
+}
+
+static void make_one(struct profile *p)
+{
+	uint32_t thread = built_thread(p, built_process(p, 7000, "python3 one.py"), 0, 7000, "MainThread");
+
+	built_sample(p, thread, built_child(p, thread, 0, built_symbol(p, "only", "/srv/one.py", 1), 2), 1, HELD);
 }
 
 int main(int argc, char **argv)
@@ -123,17 +130,24 @@ int main(int argc, char **argv)
 	struct fault fault;
 
 	if (argc < 3) {
-		fprintf(stderr, "usage: make_profile hostile|large|deep|empty OUT [SOURCE]\n");
+		fprintf(stderr, "usage: make_profile hostile|large|huge|deep|deep2000|one|empty OUT [SOURCE]\n");
 		return 2;
 	}
 	if (strcmp(argv[1], "hostile") == 0)
 		make_hostile(profile, argc > 3 ? argv[3] : NULL);
 	else if (strcmp(argv[1], "large") == 0)
-		make_large(profile);
+		make_large(profile, 100000);
+	else if (strcmp(argv[1], "huge") == 0)
+		make_large(profile, 200000);
 	else if (strcmp(argv[1], "deep") == 0)
-		make_deep(profile);
+		make_deep(profile, 16384);
+	else if (strcmp(argv[1], "deep2000") == 0)
+		make_deep(profile, 2000);
+	else if (strcmp(argv[1], "one") == 0)
+		make_one(profile);
 	if (writer_open(&to, argv[2], &fault) == 0) {
-		const struct format *format = format_by_suffix(argv[2]);
+		const char *name = getenv("FORMAT");
+		const struct format *format = name ? format_by_name(name) : format_by_suffix(argv[2]);
 
 		format_write(format ? format : format_by_name("flamegraph"), profile, &options, &to);
 		writer_close(&to, &fault);

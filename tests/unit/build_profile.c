@@ -30,9 +30,13 @@ struct profile *built_new(void)
 
 	if (!profile)
 		abort();
-	*profile = (struct profile){
-		.t_start_ns = 1000000000, .t_end_ns = 6000000000, .wall_start_ns = 1700000000000000000, .interval_ns = 1000000, .mode = "wall"};
+	*profile = (struct profile){.t_start_ns = 1000000000,
+	                            .t_end_ns = 6000000000,
+	                            .wall_start_ns = 1700000000000000000,
+	                            .interval_ns = 1000000,
+	                            .mode = "wall"};
 	memcpy(profile->values, profile_value_types, sizeof(profile->values));
+	profile->has_runs = true;
 	return profile;
 }
 
@@ -45,6 +49,7 @@ void built_free(struct profile *profile)
 	for (uint32_t i = 0; i < profile->thread_count; i++) {
 		free(profile->threads[i].name);
 		free(profile->threads[i].nodes);
+		free(profile->threads[i].runs);
 	}
 	for (uint32_t i = 0; i < profile->process_count; i++)
 		free(profile->processes[i].name);
@@ -58,7 +63,10 @@ uint32_t built_process(struct profile *profile, int32_t pid, const char *name)
 {
 	profile->processes = grown(profile->processes, profile->process_count, sizeof(*profile->processes));
 	profile->processes[profile->process_count] = (struct process){
-		.pid = pid, .parent_pid = 1, .name = copied(name), .version = 0x030c01,
+		.pid = pid,
+		.parent_pid = 1,
+		.name = copied(name),
+		.version = 0x030c01,
 		.facts = {.interval_ns = 1000000, .t_start_ns = 1000000000, .t_last_ns = 6000000000, .ticks = 5001}};
 	return profile->process_count++;
 }
@@ -69,8 +77,12 @@ uint32_t built_thread(struct profile *profile, uint32_t process, int64_t interpr
 
 	profile->threads = grown(profile->threads, profile->thread_count, sizeof(*profile->threads));
 	tree = &profile->threads[profile->thread_count];
-	*tree = (struct thread_tree){.process = process, .interpreter = interpreter, .tid = tid, .node_count = 1,
-		.is_main = (int64_t)tid == profile->processes[process].pid, .name = name ? copied(name) : NULL};
+	*tree = (struct thread_tree){.process = process,
+	                             .interpreter = interpreter,
+	                             .tid = tid,
+	                             .node_count = 1,
+	                             .is_main = (int64_t)tid == profile->processes[process].pid,
+	                             .name = name ? copied(name) : NULL};
 	tree->nodes = grown(NULL, 0, sizeof(*tree->nodes));
 	tree->nodes[0] = (struct node){0};
 	return profile->thread_count++;
@@ -79,8 +91,10 @@ uint32_t built_thread(struct profile *profile, uint32_t process, int64_t interpr
 uint32_t built_symbol(struct profile *profile, const char *name, const char *file, uint32_t first_line)
 {
 	profile->symbols = grown(profile->symbols, profile->symbol_count, sizeof(*profile->symbols));
-	profile->symbols[profile->symbol_count] = (struct symbol){
-		.name = copied(name), .file = copied(file), .first_line = first_line, .kind = file[0] ? FRAME_PYTHON : FRAME_SPECIAL};
+	profile->symbols[profile->symbol_count] = (struct symbol){.name = copied(name),
+	                                                          .file = copied(file),
+	                                                          .first_line = first_line,
+	                                                          .kind = file[0] ? FRAME_PYTHON : FRAME_SPECIAL};
 	return profile->symbol_count++;
 }
 
@@ -94,7 +108,8 @@ uint32_t built_child(struct profile *profile, uint32_t thread, uint32_t parent, 
 			return child;
 	tree->nodes = grown(tree->nodes, tree->node_count, sizeof(*tree->nodes));
 	child = tree->node_count++;
-	tree->nodes[child] = (struct node){.parent = parent, .sibling = tree->nodes[parent].child, .symbol = symbol, .line = line};
+	tree->nodes[child] =
+		(struct node){.parent = parent, .sibling = tree->nodes[parent].child, .symbol = symbol, .line = line};
 	tree->nodes[parent].child = child;
 	for (uint32_t at = parent; at; at = tree->nodes[at].parent)
 		depth++;
@@ -102,13 +117,39 @@ uint32_t built_child(struct profile *profile, uint32_t thread, uint32_t parent, 
 	return child;
 }
 
+/* One sample a millisecond, from the profile's start on. */
+static void add_run(struct profile *profile, struct thread_tree *tree, uint32_t node, uint64_t count, unsigned status)
+{
+	uint64_t t_first_ns = profile->t_start_ns;
+
+	if (tree->run_count > 0) {
+		const struct run *last = &tree->runs[tree->run_count - 1];
+
+		t_first_ns = last->t_first_ns + last->span_ns + 1000000;
+	} else {
+		tree->t_first_ns = t_first_ns;
+	}
+	tree->runs = grown(tree->runs, tree->run_count, sizeof(*tree->runs));
+	tree->runs[tree->run_count++] = (struct run){.t_first_ns = t_first_ns,
+	                                             .span_ns = (uint32_t)(count - 1) * 1000000,
+	                                             .weight_ns = (uint32_t)count * 1000000,
+	                                             .node = node,
+	                                             .status = status & 0xff,
+	                                             .count = (uint32_t)count & RUN_COUNT_MAX};
+	tree->t_last_ns = t_first_ns + (count - 1) * 1000000;
+	if (profile->t_end_ns <= tree->t_last_ns)
+		profile->t_end_ns = tree->t_last_ns + 1000000;
+}
+
 void built_sample(struct profile *profile, uint32_t thread, uint32_t node, uint64_t count, unsigned status)
 {
 	static const struct {
 		unsigned status;
 		enum value_index value;
-	} bits[] = {{STATUS_ON_CPU, VALUE_ON_CPU}, {STATUS_GIL, VALUE_GIL}, {STATUS_GIL_WAIT, VALUE_GIL_WAIT}, {STATUS_IDLE, VALUE_IDLE},
-		{STATUS_UNKNOWN, VALUE_UNKNOWN}, {STATUS_GC, VALUE_GC}, {STATUS_EXCEPTION, VALUE_EXCEPTION}};
+	} bits[] = {{STATUS_ON_CPU, VALUE_ON_CPU},      {STATUS_GIL, VALUE_GIL},
+	            {STATUS_GIL_WAIT, VALUE_GIL_WAIT},  {STATUS_IDLE, VALUE_IDLE},
+	            {STATUS_UNKNOWN, VALUE_UNKNOWN},    {STATUS_GC, VALUE_GC},
+	            {STATUS_EXCEPTION, VALUE_EXCEPTION}};
 	struct thread_tree *tree = &profile->threads[thread];
 	struct rec_facts *facts = &profile->processes[tree->process].facts;
 	uint64_t *self = tree->nodes[node].self;
@@ -118,6 +159,7 @@ void built_sample(struct profile *profile, uint32_t thread, uint32_t node, uint6
 	for (size_t i = 0; i < sizeof(bits) / sizeof(bits[0]); i++)
 		if (status & bits[i].status)
 			self[bits[i].value] += count * 1000000;
+	add_run(profile, tree, node, count, status);
 	facts->attempts += count;
 	facts->samples += count;
 	facts->runs++;

@@ -17,7 +17,7 @@ uint32_t built_symbol(struct profile *profile, const char *name, const char *fil
 
 /* The child of a node with this frame, made when there is none. */
 uint32_t built_child(struct profile *profile, uint32_t thread, uint32_t parent, uint32_t symbol, uint32_t line);
-/* Adds `count` samples of a millisecond each with these STATUS_* bits to a node, and to its process' facts. */
+/* Adds `count` samples of a millisecond each with these STATUS_* bits to a node, to its process' facts, and as a run behind the thread's last. */
 void built_sample(struct profile *profile, uint32_t thread, uint32_t node, uint64_t count, unsigned status);
 
 /* Says of every process that it has the test's own root and current directory. */
