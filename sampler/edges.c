@@ -23,8 +23,12 @@
 #define LEFT_SIGHTINGS  64 /* by then a site where something else is called is known for that */
 #define ODD_SIGHTINGS                                                                                                  \
 	32 /* in two copies, where what stands at the site does not call, or does so only when it falls back */
-#define ALIKE_SHARE 100 /* of what is seen alike in two copies */
-#define PLENTY      64  /* a site and a callee that were seen so often, and a share below FALSE_SHARE: not a call */
+/* Of what was seen of a call's site, or its callee, so much must have been alike in two copies; and while that is little still, more: where
+ * sampler and target go in step, a copy that is torn is often torn in the same way again, and three of these come together soon. */
+#define ALIKE_SHARE 100
+#define EARLY_SHARE 16
+#define EARLY_SEEN  400
+#define PLENTY      64 /* a site and a callee that were seen so often, and a share below FALSE_SHARE: not a call */
 #define FALSE_SHARE 10
 #define RARE_SHARE  2
 #define COUNTS      16384u /* counters; parts that fall together count as one, which only makes a call wait longer */
@@ -217,6 +221,11 @@ bool edges_sight_key(struct edges *e, uint64_t key, uint64_t now_ns)
 	return true;
 }
 
+static uint64_t alike_needed(uint64_t seen)
+{
+	return EDGE_SIGHTINGS + seen / ALIKE_SHARE + (seen < EARLY_SEEN ? seen : EARLY_SEEN) / EARLY_SHARE;
+}
+
 bool edges_sight(struct edges *e, const struct call *call, uint64_t now_ns)
 {
 	struct pending *pending;
@@ -226,7 +235,7 @@ bool edges_sight(struct edges *e, const struct call *call, uint64_t now_ns)
 	pending = get_pending(e, call->key, now_ns);
 	if (pending->sightings < UINT16_MAX)
 		pending->sightings++;
-	if (pending->sightings < EDGE_SIGHTINGS || pending->sightings * (uint64_t)ALIKE_SHARE < seen_of(e, call) ||
+	if (pending->sightings < alike_needed(seen_of(e, call)) ||
 	    (pending->sightings < ODD_SIGHTINGS && call->can_be && !call->can_be(call)))
 		return false;
 	*pending = (struct pending){0};

@@ -40,7 +40,8 @@ enum light light_look(struct target *target, struct walker *w)
 	if (!is_simple(target, t, w->now_ns))
 		return LIGHT_NOT;
 	plan_clear(&target->plan);
-	if (!thread_plan_stack(t, &target->plan) || plan_read_from(&target->plan, &target->remote, w->now_ns) != 0)
+	if (!thread_plan_stack(t, &target->plan) ||
+	    plan_read_from(&target->plan, &target->remote, w->now_ns, &target->light_usual_ns) != 0)
 		return LIGHT_NOT;
 	w->plan = &target->plan;
 	w->light = true;

@@ -57,8 +57,9 @@ uint32_t plan_add(struct plan *p, raddr_t from, uint32_t bytes);
 /* Reads all pieces and notes which came. 0, or -ESRCH, -EPERM when nothing can be read any more. */
 int plan_read(struct plan *p, const struct remote *r);
 
-/* The same; the clock was read just before, and is not read again: that takes as long as a tenth of a short read. */
-int plan_read_from(struct plan *p, const struct remote *r, uint64_t started_ns);
+/* The same; the clock was read just before, and is not read again: that takes as long as a tenth of a short read. usual_ns: what reads of
+ * this kind take, kept by the caller; a plan's own kind is compared with the plan's own. */
+int plan_read_from(struct plan *p, const struct remote *r, uint64_t started_ns, uint64_t *usual_ns);
 /* After plan_read(): room for so many bytes. False: out of memory. */
 bool plan_reserve(struct plan *p, uint32_t bytes);
 /* After that: adds these pieces, and reads them now, in one go. The index of the first, or PLAN_FULL where there is no room; *ret_read: how

@@ -81,6 +81,7 @@ struct target {
 	struct callees *callees; /* where frames lie on the heap; else NULL */
 	struct plan plan;        /* the whole process' */
 	struct plan again;       /* one thread's, read again */
+	uint64_t light_usual_ns; /* what the read of a light look takes */
 	struct pystack spare;    /* a sample while its calls are being proved */
 	struct pystack first_copy;
 	struct interp *interps;

@@ -54,6 +54,20 @@ Test(edges, alike_by_chance_is_not_enough)
 	edges_free(e);
 }
 
+/* In the first looks three of them come together soon where sampler and target go in step. */
+Test(edges, early_sightings_alike_must_be_more)
+{
+	struct edges *e = new_edges();
+	struct call torn = call_of(1, 2);
+
+	edges_count(e, torn.site, 400, NOW_NS);
+	edges_count(e, torn.callee, 400, NOW_NS);
+	for (int i = 0; i < 31; i++) /* 3, a hundredth, and a sixteenth of 400 */
+		cr_assert_not(edges_sight(e, &torn, NOW_NS));
+	cr_assert(edges_sight(e, &torn, NOW_NS));
+	edges_free(e);
+}
+
 Test(edges, sightings_long_ago_do_not_count)
 {
 	struct edges *e = new_edges();
