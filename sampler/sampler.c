@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "sampler/affinity.h"
 #include "sampler/target.h"
 
 #define SPIN_BELOW_NS (50 * NS_PER_US) /* above 20 kHz a sleep is too coarse */
@@ -30,6 +31,7 @@ struct sampler {
 	struct target *targets; /* the sampler thread's list */
 	struct target *taken;   /* the main thread's list of ended ones */
 	uint64_t random;
+	struct affinity affinity; /* of the thread */
 	_Atomic(struct target *) added; /* release by sampler_add, acquire by the thread */
 	_Atomic(struct target *) ended; /* release by the thread, acquire by sampler_take_ended */
 	atomic_bool stop;
@@ -114,6 +116,7 @@ static void adopt_added(struct sampler *s)
 		target->next = s->targets;
 		s->targets = target;
 		target->attached = target_announce(target, TARGET_ATTACHED, clock_now_ns());
+		affinity_avoid(&s->affinity, target->proc.pid);
 	}
 }
 
@@ -203,6 +206,7 @@ static void *run_sampler(void *context)
 	uint64_t base_ns = clock_now_ns(); /* of the deadlines, before jitter */
 
 	prctl(PR_SET_NAME, "sampled-sampler");
+	affinity_begin(&s->affinity);
 	prctl(PR_SET_TIMERSLACK, 1); /* the default of 50 µs makes a 10 kHz sampler miss one tick in ten */
 	while (!is_stopped(s)) {
 		uint64_t jitter_ns = s->options.jitter ? next_random(s) % (interval_ns / 4 + 1) : 0;

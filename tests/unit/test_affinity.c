@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Each test runs in a process of its own, so that masks may be changed. */
+#include <criterion/criterion.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sampler/affinity.h"
+
+/* A child bound to the `nth` CPU that we may run on. */
+static pid_t bound_child(const cpu_set_t *own, int nth, int *ret_cpu)
+{
+	cpu_set_t one;
+	pid_t pid;
+	int cpu = 0;
+
+	for (; !CPU_ISSET(cpu, own) || nth-- > 0; cpu++)
+		;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	pid = fork();
+	if (pid == 0) {
+		pause();
+		_exit(0);
+	}
+	cr_assert_eq(sched_setaffinity(pid, sizeof(one), &one), 0);
+	*ret_cpu = cpu;
+	return pid;
+}
+
+static void end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+Test(affinity, the_cpu_of_a_bound_target_is_left_to_it)
+{
+	struct affinity a;
+	cpu_set_t own, now;
+	pid_t child;
+	int cpu;
+
+	affinity_begin(&a);
+	cr_assert_eq(sched_getaffinity(0, sizeof(own), &own), 0);
+	if (CPU_COUNT(&own) < 2)
+		cr_skip_test("one CPU only");
+	affinity_avoid(&a, getpid()); /* bound to nothing */
+	sched_getaffinity(0, sizeof(now), &now);
+	cr_expect(CPU_EQUAL(&now, &own));
+	child = bound_child(&own, 0, &cpu);
+	affinity_avoid(&a, child);
+	sched_getaffinity(0, sizeof(now), &now);
+	cr_expect_not(CPU_ISSET(cpu, &now));
+	cr_expect_eq(CPU_COUNT(&now), CPU_COUNT(&own) - 1);
+	end(child);
+}
+
+Test(affinity, the_last_cpu_is_not_given_up)
+{
+	struct affinity a;
+	cpu_set_t own, now;
+	int cpu;
+
+	cr_assert_eq(sched_getaffinity(0, sizeof(own), &own), 0);
+	affinity_begin(&a);
+	for (int i = 0; i < CPU_COUNT(&own); i++) {
+		pid_t child = bound_child(&own, i, &cpu);
+
+		affinity_avoid(&a, child);
+		end(child);
+	}
+	sched_getaffinity(0, sizeof(now), &now);
+	cr_expect_eq(CPU_COUNT(&now), 1);
+}
