@@ -121,6 +121,7 @@ check: ## the tests that take under three minutes
 	$(Q)$(PYTHON) tests/run quick
 check-full: ## every test: all interpreters, sanitizers, analysis, cross-compilation, browser
 	$(Q)tests/setup-roots || true
+	$(Q)tests/setup-consumers || true
 	$(Q)$(PYTHON) tests/run full
 
 # Each header must compile alone; HEADER_CHECKS are stamps, one a header.

@@ -113,10 +113,17 @@ void filters_release(struct filters *f)
 	f->how = (struct transform){0};
 }
 
+static bool selects(const struct transform *how)
+{
+	return how->thread_count || how->focus || how->ignore || how->omit || how->stop || how->min_percent > 0;
+}
+
+bool filters_fold(const struct filters *f)
+{
+	return selects(&f->how) || f->how.by_function || f->how.strip_dirs;
+}
+
 bool filters_need_profile(const struct filters *f)
 {
-	const struct transform *how = &f->how;
-
-	return how->thread_count || how->focus || how->ignore || how->omit || how->stop || how->min_percent > 0 ||
-	       f->from_ns || f->to_ns;
+	return selects(&f->how) || f->from_ns || f->to_ns;
 }

@@ -54,6 +54,8 @@ int filters_take(struct filters *filters, int option, const char *text, struct f
 /* After the last option: 0, or -EINVAL (a window that ends before it begins). */
 int filters_check(const struct filters *filters, struct fault *fault);
 void filters_release(struct filters *filters);
+/* Whether anything but a window of time is asked for, which is for the readers. */
+bool filters_fold(const struct filters *filters);
 /* Whether anything is asked for that a call graph cannot do. */
 bool filters_need_profile(const struct filters *filters);
 

@@ -165,7 +165,9 @@ int load_all(struct loaded *ret_loaded, char *const *paths, int count, const str
 		struct loaded one;
 
 		err = load_file(&one, paths[i], filters, runs, &fault);
-		if (!err) {
+		if (!err && count == 1 && one.profile && !filters_fold(filters)) {
+			j.result = one; /* as it is: no second tree */
+		} else if (!err) {
 			err = join(&j, &one, filters, runs, i == 0, &fault);
 			loaded_release(&one);
 		}
