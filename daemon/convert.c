@@ -9,18 +9,20 @@
 #include "daemon/commands.h"
 #include "daemon/error.h"
 #include "daemon/filters.h"
+#include "daemon/graphviz.h"
 #include "daemon/help.h"
 #include "daemon/load.h"
 #include "daemon/options.h"
 #include "daemon/output.h"
 #include "daemon/terminal.h"
 
-enum { OPT_COLLAPSED_STYLE = 256, OPT_VERSION };
+enum { OPT_COLLAPSED_STYLE = 256, OPT_SVG, OPT_VERSION };
 
 static const struct option long_options[] = {
 	{"format", required_argument, NULL, 'f'},
 	{"output", required_argument, NULL, 'o'},
 	{"collapsed-style", required_argument, NULL, OPT_COLLAPSED_STYLE},
+	{"svg", no_argument, NULL, OPT_SVG},
 	{"version", no_argument, NULL, OPT_VERSION},
 	{"help", no_argument, NULL, 'h'},
 	FILTER_OPTIONS,
@@ -32,7 +34,7 @@ struct convert {
 	struct export_options options;
 	const char *format_name, *output;
 	const struct format *format;
-	bool help, version;
+	bool svg, help, version;
 };
 
 static int read_option(struct convert *c, int letter, struct fault *fault)
@@ -50,6 +52,9 @@ static int read_option(struct convert *c, int letter, struct fault *fault)
 	case OPT_VERSION:
 		c->version = true;
 		return 0;
+	case OPT_SVG:
+		c->svg = true;
+		return 0;
 	case OPT_COLLAPSED_STYLE:
 		return options_read_style(&c->options.collapsed_style, optarg, fault);
 	default:
@@ -59,47 +64,87 @@ static int read_option(struct convert *c, int letter, struct fault *fault)
 
 static int check(struct convert *c, int operands, struct fault *fault)
 {
+	int err;
+
 	if (operands == 0)
 		return fault_set(fault, -EINVAL, "sampled convert IN... -o OUT", "convert: no input named");
 	if (!c->output)
 		return fault_set(fault, -EINVAL, "-o FILE, or -o - for standard output", "convert: no output named");
-	if (c->format_name)
-		return output_find_format(c->format_name, &c->format, fault);
-	return output_guess_format(c->output, &c->format, fault);
+	err = c->format_name ? output_find_format(c->format_name, &c->format, fault)
+	                     : output_guess_format(c->output, &c->format, fault);
+	if (!err && c->svg && strcmp(c->format->name, "pstats") != 0)
+		return fault_set(fault, -EINVAL, "-f dot -o NAME.svg writes the call graph alone",
+		                 "--svg: goes with -f pstats");
+	if (!err && c->svg && strcmp(c->output, "-") == 0)
+		return fault_set(fault, -EINVAL, "name the pstats file with -o",
+		                 "--svg: there is no place beside standard output");
+	return err;
 }
 
 /* A call graph goes into formats that hold no more. */
-static int write_loaded(const struct convert *c, const struct loaded *loaded, struct writer *to)
+static int write_loaded(const struct convert *c, const struct loaded *loaded, bool svg, struct writer *to,
+                        struct fault *fault)
 {
+	if (svg)
+		return loaded->profile ? graphviz_write_profile(loaded->profile, &c->options, to, fault)
+		                       : graphviz_write(&loaded->graph, &c->options, to, fault);
 	if (loaded->profile)
 		return format_write(c->format, loaded->profile, &c->options, to);
 	return c->format->write_callgraph(&loaded->graph, &c->options, to);
 }
 
-static int write_output(const struct convert *c, const struct loaded *loaded)
+static int write_output(const struct convert *c, const struct loaded *loaded, const char *path, bool svg)
 {
-	bool is_stdout = strcmp(c->output, "-") == 0;
+	bool is_stdout = strcmp(path, "-") == 0;
 	struct writer *to = malloc(sizeof(*to));
 	struct fault fault = {0};
 	int err;
 
 	if (!to) {
-		error_note("cannot write %s: out of memory", c->output);
+		error_note("cannot write %s: out of memory", path);
 		return EXIT_FAILED;
 	}
 	if (is_stdout)
 		writer_open_fd(to, STDOUT_FILENO);
-	err = is_stdout ? 0 : writer_open(to, c->output, &fault);
+	err = is_stdout ? 0 : writer_open(to, path, &fault);
 	if (!err) {
-		write_loaded(c, loaded, to);
-		err = writer_close(to, &fault);
+		err = write_loaded(c, loaded, svg, to, &fault);
+		/* The exporter's error sticks in the writer, except one of its own. */
+		if (err && !to->err) {
+			if (!fault.err)
+				fault_set(&fault, err, "", "%s", strerror(-err));
+			writer_abort(to);
+		} else {
+			err = writer_close(to, &fault);
+		}
 	}
 	free(to);
 	if (err)
-		error_fault(&fault, "cannot write %s", is_stdout ? "standard output" : c->output);
-	else if (!is_stdout && (err = terminal_print(c->output)) == 0)
+		error_fault(&fault, "cannot write %s", is_stdout ? "standard output" : path);
+	else if (!is_stdout && (err = terminal_print(path)) == 0)
 		err = terminal_print("\n");
 	return err ? EXIT_FAILED : EXIT_DONE;
+}
+
+/* The call graph beside a pstats file, named as that is. */
+static int write_svg(const struct convert *c, const struct loaded *loaded)
+{
+	const char *slash = strrchr(c->output, '/'), *dot = strrchr(c->output, '.');
+	int stem_bytes = (int)(dot && dot > c->output && (!slash || dot > slash + 1) ? (size_t)(dot - c->output)
+	                                                                             : strlen(c->output));
+	int status = EXIT_FAILED;
+	char *path;
+
+	if (asprintf(&path, "%.*s.svg", stem_bytes, c->output) < 0) {
+		error_note("cannot write the call graph: out of memory");
+		return EXIT_FAILED;
+	}
+	if (strcmp(path, c->output) == 0)
+		error_note("cannot write %s: it is the pstats file (give that another name)", path);
+	else
+		status = write_output(c, loaded, path, true);
+	free(path);
+	return status;
 }
 
 static int convert(struct convert *c, char **inputs, int count)
@@ -115,7 +160,9 @@ static int convert(struct convert *c, char **inputs, int count)
 		           c->format->name, loaded.format->name);
 		status = EXIT_USAGE;
 	} else {
-		status = write_output(c, &loaded);
+		status = write_output(c, &loaded, c->output, graphviz_is_meant(c->format, c->output));
+		if (status == EXIT_DONE && c->svg)
+			status = write_svg(c, &loaded);
 	}
 	loaded_release(&loaded);
 	return status;

@@ -161,6 +161,7 @@ int load_all(struct loaded *ret_loaded, char *const *paths, int count, const str
 	int err = 0;
 
 	callgraph_init(&j.result.graph);
+	j.result.graph.strip_dirs = filters->how.strip_dirs;
 	for (int i = 0; i < count && !err; i++) {
 		struct loaded one;
 

@@ -23,6 +23,7 @@ enum {
 	OPT_STOP,
 	OPT_STATS,
 	OPT_REALTIME,
+	OPT_SVG,
 	OPT_COLLAPSED_STYLE,
 	OPT_VERSION,
 	OPT_LATER, /* part of the contract, comes later */
@@ -46,6 +47,7 @@ static const struct option long_options[] = {
 	{"stop", required_argument, NULL, OPT_STOP},
 	{"stats", no_argument, NULL, OPT_STATS},
 	{"realtime", no_argument, NULL, OPT_REALTIME},
+	{"svg", no_argument, NULL, OPT_SVG},
 	{"collapsed-style", required_argument, NULL, OPT_COLLAPSED_STYLE},
 	{"quiet", no_argument, NULL, 'q'},
 	{"verbose", no_argument, NULL, 'v'},
@@ -203,6 +205,9 @@ static void read_switch(struct options *o, int letter)
 		break;
 	case OPT_REALTIME:
 		o->realtime = true;
+		break;
+	case OPT_SVG:
+		o->svg = true;
 		break;
 	case 'q':
 		o->quiet = true;

@@ -34,7 +34,7 @@ struct options {
 	enum sample_mode mode;
 	struct thread_filter threads[OPTION_LIST_MAX]; /* each -t; none: all threads */
 	size_t thread_count;
-	bool idle, gc, jitter, subprocesses, stats, realtime, quiet, verbose;
+	bool idle, gc, jitter, subprocesses, stats, realtime, svg, quiet, verbose;
 	bool has_omit, has_stop;
 	regex_t omit, stop; /* compiled where has_ is set */
 	char **operands;    /* PIDs, or the command and its arguments; NULL-terminated, in argv */

@@ -11,13 +11,13 @@
 
 #include "base/buf.h"
 #include "daemon/error.h"
+#include "daemon/graphviz.h"
 #include "daemon/terminal.h"
 #include "exporters/writer.h"
 
 /* The formats of the contract that are not in the registry yet. */
 static const char *const formats_later[] = {
-	"pstats", "pprof",     "speedscope", "firefox", "chrome", "svg",
-	"dot",    "callgrind", "heatmap",    "dask",    "jsonl",  "otlp",
+	"pprof", "speedscope", "firefox", "chrome", "svg", "heatmap", "dask", "jsonl", "otlp",
 };
 
 int output_find_format(const char *name, const struct format **ret_format, struct fault *fault)
@@ -65,6 +65,7 @@ static int name_output(struct output *o, const char *path, bool is_stem, const c
 	const char *dot = path ? strrchr(base_name(path), '.') : NULL;
 
 	o->suffix = o->format->suffix;
+	o->svg = !is_stem && graphviz_is_meant(o->format, path);
 	if (!path || strcmp(path, "-") == 0) {
 		o->stem = strdup(default_stem);
 		if (o->stem && !path && asprintf(&o->path, "%s%s", default_stem, o->suffix) < 0)
@@ -109,6 +110,34 @@ static int check_pairs(const struct outputs *outputs, struct fault *fault)
 	return 0;
 }
 
+/* --svg: a call graph beside each pstats file, named as that is. There is room for as many again. */
+static int add_svg(struct outputs *outputs, struct fault *fault)
+{
+	size_t count = outputs->count;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct output *beside = &outputs->items[i];
+		struct output *o = &outputs->items[outputs->count];
+
+		if (strcmp(beside->format->name, "pstats") != 0)
+			continue;
+		if (!beside->path)
+			return fault_set(fault, -EINVAL, "name the pstats file with -o",
+			                 "--svg: there is no place beside standard output");
+		*o = (struct output){.format = format_by_name("dot"), .suffix = ".svg", .svg = true};
+		outputs->count++;
+		o->stem = strdup(beside->stem);
+		if (asprintf(&o->path, "%s.svg", beside->stem) < 0)
+			o->path = NULL;
+		if (!o->stem || !o->path)
+			return -ENOMEM;
+	}
+	if (outputs->count == count)
+		return fault_set(fault, -EINVAL, "-f dot -o NAME.svg writes the call graph alone",
+		                 "--svg: goes with -f pstats");
+	return 0;
+}
+
 int outputs_plan(struct outputs *ret_outputs, const struct options *options, pid_t pid, time_t now, struct fault *fault)
 {
 	size_t formats = options->format_count, paths = options->output_count;
@@ -125,7 +154,7 @@ int outputs_plan(struct outputs *ret_outputs, const struct options *options, pid
 	if (is_stem && strcmp(options->outputs[0], "-") == 0)
 		return fault_set(fault, -EINVAL, "", "-o -: standard output takes one format only");
 	count = count ? count : 1;
-	ret_outputs->items = calloc(count, sizeof(*ret_outputs->items));
+	ret_outputs->items = calloc(2 * count, sizeof(*ret_outputs->items));
 	ret_outputs->writer = calloc(1, sizeof(*ret_outputs->writer));
 	if (!ret_outputs->items || !ret_outputs->writer) {
 		err = -ENOMEM;
@@ -147,7 +176,10 @@ int outputs_plan(struct outputs *ret_outputs, const struct options *options, pid
 		if (err)
 			goto fail;
 	}
-	err = check_pairs(ret_outputs, fault);
+	if (options->svg)
+		err = add_svg(ret_outputs, fault);
+	if (!err)
+		err = check_pairs(ret_outputs, fault);
 	if (err)
 		goto fail;
 	ret_outputs->options = (struct export_options){.collapsed_style = options->collapsed_style};
@@ -191,6 +223,8 @@ int outputs_check(struct outputs *outputs)
 			err = writer_open(outputs->writer, path, &fault);
 			if (!err)
 				writer_abort(outputs->writer);
+			if (!err && outputs->items[i].svg)
+				err = graphviz_check(&fault);
 		} else {
 			flags = fcntl(STDOUT_FILENO, F_GETFL);
 			if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY)
@@ -259,9 +293,13 @@ static int write_to(struct outputs *outputs, const struct output *o, const char 
 	if (!err) {
 		note_tmp_path(outputs);
 		/* The exporter's error sticks in the writer, except one of its own, such as no memory. */
-		err = format_write(o->format, profile, &outputs->options, w);
+		if (o->svg)
+			err = graphviz_write_profile(profile, &outputs->options, w, &fault);
+		else
+			err = format_write(o->format, profile, &outputs->options, w);
 		if (err && !w->err) {
-			fault_set(&fault, err, "", "%s", strerror(-err));
+			if (!fault.err)
+				fault_set(&fault, err, "", "%s", strerror(-err));
 			writer_abort(w);
 		} else {
 			err = writer_close(w, &fault);

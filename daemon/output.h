@@ -20,6 +20,7 @@ struct output {
 	char *path;         /* owned; NULL: standard output */
 	char *stem;         /* owned; what snapshots are named after, without .NNNN and suffix */
 	const char *suffix; /* of snapshots: into path, or the format's */
+	bool svg;           /* it passes through Graphviz */
 };
 
 struct outputs {

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/utf8.h"
+#include "exporters/facts.h"
 #include "exporters/walk.h"
 
 void callgraph_init(struct callgraph *graph)
@@ -19,6 +21,7 @@ void callgraph_release(struct callgraph *graph)
 	pair_set_release(&graph->edge_set);
 	pair_set_release(&graph->place_set);
 	pair_set_release(&graph->function_set);
+	buf_release(&graph->facts);
 	free(graph->functions);
 	free(graph->edges);
 	graph->functions = NULL;
@@ -50,8 +53,10 @@ static uint32_t fail(struct callgraph *graph)
 uint32_t callgraph_function(struct callgraph *graph, const char *name, size_t name_bytes, const char *file,
                             size_t file_bytes, uint32_t line)
 {
+	const char *slash = graph->strip_dirs ? memrchr(file, '/', file_bytes) : NULL;
+	size_t skipped = slash ? (size_t)(slash - file) + 1 : 0;
 	uint32_t name_number = text_set_add(&graph->texts, name, name_bytes);
-	uint32_t file_number = text_set_add(&graph->texts, file, file_bytes), place, index;
+	uint32_t file_number = text_set_add(&graph->texts, file + skipped, file_bytes - skipped), place, index;
 
 	if (graph->err || name_number == INTERN_FAILED || file_number == INTERN_FAILED)
 		return fail(graph);
@@ -94,12 +99,44 @@ const char *callgraph_file(const struct callgraph *graph, uint32_t function)
 	return text_set_get(&graph->texts, graph->functions[function].file, NULL);
 }
 
-static void sums_add(struct call_sums *to, const struct call_sums *from)
+void call_sums_add(struct call_sums *to, const struct call_sums *from)
 {
 	to->primitive_calls += from->primitive_calls;
 	to->calls += from->calls;
 	to->self_s += from->self_s;
 	to->total_s += from->total_s;
+}
+
+int callgraph_sort_edges(const struct callgraph *graph, bool by_caller, uint32_t **ret_first, uint32_t **ret_edges)
+{
+	uint32_t *first = calloc(graph->function_count + (size_t)2, sizeof(*first));
+	uint32_t *edges = calloc(graph->edge_count + (size_t)1, sizeof(*edges));
+
+	if (!first || !edges) {
+		free(first);
+		free(edges);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < graph->edge_count; i++)
+		first[(by_caller ? graph->edges[i].caller : graph->edges[i].callee) + 2]++;
+	for (uint32_t i = 2; i < graph->function_count + 1; i++)
+		first[i + 1] += first[i];
+	/* first[f + 1] is where f's next edge goes, and in the end where they end. */
+	for (uint32_t i = 0; i < graph->edge_count; i++)
+		edges[first[(by_caller ? graph->edges[i].caller : graph->edges[i].callee) + 1]++] = i;
+	*ret_first = first;
+	*ret_edges = edges;
+	return 0;
+}
+
+void callgraph_fact(struct callgraph *graph, const char *label, const char *text)
+{
+	utf8_add_safe(&graph->facts, label);
+	buf_puts(&graph->facts, ": ");
+	utf8_add_safe(&graph->facts, text);
+	buf_putc(&graph->facts, '\n');
+	if (graph->facts.err)
+		graph->err = graph->facts.err;
 }
 
 /* --- from a profile --- */
@@ -159,15 +196,17 @@ static int enter(struct folding *f, uint32_t n)
 	uint32_t *open = &f->open_functions[f->functions[node->symbol]];
 	struct call_sums sums = sums_of(f, n, *open > 0);
 
-	(*open)++;
 	function->has_sums = true;
-	sums_add(&function->sums, &sums);
+	function->self_samples += node->self[VALUE_SAMPLES];
+	call_sums_add(&function->sums, &sums);
 	if (profile_has(f->profile, VALUE_ON_CPU))
 		function->on_cpu_ns += node->self[VALUE_ON_CPU];
 	if (profile_has(f->profile, VALUE_GIL))
 		function->gil_ns += node->self[VALUE_GIL];
 	f->graph->sampled_s += sums.self_s;
+	(*open)++;
 	if (node->parent) {
+		struct call_sums outer = sums;
 		struct callgraph_edge *edge = callgraph_edge(
 			f->graph, f->functions[f->tree->nodes[node->parent].symbol], f->functions[node->symbol]);
 		uint32_t index;
@@ -176,7 +215,9 @@ static int enter(struct folding *f, uint32_t n)
 			return -ENOMEM;
 		index = (uint32_t)(edge - f->graph->edges);
 		sums = sums_of(f, n, f->open_edges[index] > 0);
-		sums_add(&edge->sums, &sums);
+		call_sums_add(&edge->sums, &sums);
+		edge->outer_samples += outer.primitive_calls;
+		edge->outer_s += outer.total_s;
 		f->open_edges[index]++;
 		f->edge_of[n] = index + 1;
 	}
@@ -209,6 +250,50 @@ static int fold_tree(struct folding *f, const struct thread_tree *tree)
 	return err;
 }
 
+static int add_empty_stacks(struct folding *f)
+{
+	struct node sum = {0};
+	struct callgraph_function *function;
+	struct call_sums sums;
+	uint32_t index;
+
+	for (uint32_t i = 0; i < f->profile->thread_count; i++)
+		for (size_t v = 0; v < VALUE_COUNT; v++)
+			sum.self[v] += f->profile->threads[i].nodes[0].self[v];
+	if (sum.self[VALUE_SAMPLES] == 0 && sum.self[f->by] == 0)
+		return 0;
+	index = callgraph_function(f->graph, CALLGRAPH_EMPTY, strlen(CALLGRAPH_EMPTY), "", 0, 0);
+	if (index == INTERN_FAILED)
+		return -ENOMEM;
+	function = &f->graph->functions[index];
+	sums = (struct call_sums){.primitive_calls = sum.self[VALUE_SAMPLES],
+	                          .calls = sum.self[VALUE_SAMPLES],
+	                          .self_s = (double)sum.self[f->by] * f->scale,
+	                          .total_s = (double)sum.self[f->by] * f->scale};
+	call_sums_add(&function->sums, &sums);
+	function->has_sums = true;
+	function->self_samples += sum.self[VALUE_SAMPLES];
+	if (profile_has(f->profile, VALUE_ON_CPU))
+		function->on_cpu_ns += sum.self[VALUE_ON_CPU];
+	if (profile_has(f->profile, VALUE_GIL))
+		function->gil_ns += sum.self[VALUE_GIL];
+	f->graph->sampled_s += sums.self_s;
+	return 0;
+}
+
+static int add_facts(struct callgraph *graph, const struct profile *profile)
+{
+	struct facts *facts = malloc(sizeof(*facts));
+
+	if (!facts)
+		return -ENOMEM;
+	facts_make(facts, profile);
+	for (size_t i = 0; i < facts->count; i++)
+		callgraph_fact(graph, facts->items[i].label, facts->items[i].text);
+	free(facts);
+	return graph->err;
+}
+
 int callgraph_add_profile(struct callgraph *graph, const struct profile *profile)
 {
 	struct folding f = {.graph = graph, .profile = profile, .by = profile_weight(profile)};
@@ -218,6 +303,7 @@ int callgraph_add_profile(struct callgraph *graph, const struct profile *profile
 
 	graph->is_time = strcmp(unit, "nanoseconds") == 0;
 	graph->unit = graph->is_time ? "seconds" : f.by == VALUE_SAMPLES ? "samples" : unit;
+	graph->has_samples = graph->function_count == 0 || graph->has_samples;
 	graph->from_samples = true;
 	f.scale = graph->is_time ? 1 / (double)NS_PER_S : 1;
 	f.functions = functions;
@@ -234,6 +320,10 @@ int callgraph_add_profile(struct callgraph *graph, const struct profile *profile
 		err = -ENOMEM;
 	for (uint32_t i = 0; i < profile->thread_count && !err; i++)
 		err = fold_tree(&f, &profile->threads[i]);
+	if (!err)
+		err = add_empty_stacks(&f);
+	if (!err)
+		err = add_facts(graph, profile);
 	free(functions);
 	free(f.open_functions);
 	free(f.open_edges);
@@ -248,30 +338,42 @@ int callgraph_add(struct callgraph *graph, const struct callgraph *other)
 
 	if (!functions)
 		return graph->err = -ENOMEM;
-	for (uint32_t i = 0; i < other->function_count; i++) {
+	graph->has_samples = other->has_samples && (graph->function_count == 0 || graph->has_samples);
+	for (uint32_t i = 0; i < other->function_count && !graph->err; i++) {
 		const struct callgraph_function *from = &other->functions[i];
-		const char *name = callgraph_name(other, i), *file = callgraph_file(other, i);
+		size_t name_bytes, file_bytes;
+		const char *name = text_set_get(&other->texts, from->name, &name_bytes);
+		const char *file = text_set_get(&other->texts, from->file, &file_bytes);
+		struct callgraph_function *to;
 
-		functions[i] = callgraph_function(graph, name, strlen(name), file, strlen(file), from->line);
+		functions[i] = callgraph_function(graph, name, name_bytes, file, file_bytes, from->line);
 		if (functions[i] == INTERN_FAILED)
 			break;
-		sums_add(&graph->functions[functions[i]].sums, &from->sums);
-		graph->functions[functions[i]].has_sums |= from->has_sums;
-		graph->functions[functions[i]].on_cpu_ns += from->on_cpu_ns;
-		graph->functions[functions[i]].gil_ns += from->gil_ns;
+		to = &graph->functions[functions[i]];
+		call_sums_add(&to->sums, &from->sums);
+		to->has_sums |= from->has_sums;
+		to->self_samples += from->self_samples;
+		to->on_cpu_ns += from->on_cpu_ns;
+		to->gil_ns += from->gil_ns;
 	}
 	for (uint32_t i = 0; i < other->edge_count && !graph->err; i++) {
-		struct callgraph_edge *edge =
-			callgraph_edge(graph, functions[other->edges[i].caller], functions[other->edges[i].callee]);
+		const struct callgraph_edge *from = &other->edges[i];
+		struct callgraph_edge *edge = callgraph_edge(graph, functions[from->caller], functions[from->callee]);
 
-		if (edge)
-			sums_add(&edge->sums, &other->edges[i].sums);
+		if (!edge)
+			break;
+		call_sums_add(&edge->sums, &from->sums);
+		edge->outer_samples += from->outer_samples;
+		edge->outer_s += from->outer_s;
 	}
 	graph->sampled_s += other->sampled_s;
 	graph->from_samples |= other->from_samples;
 	graph->is_time &= other->is_time;
 	if (!other->is_time)
 		graph->unit = other->unit;
+	buf_add(&graph->facts, other->facts.data, other->facts.bytes);
+	if (graph->facts.err)
+		graph->err = graph->facts.err;
 	free(functions);
 	return graph->err;
 }

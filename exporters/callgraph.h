@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "aggregator/profile.h"
+#include "base/buf.h"
 #include "exporters/intern.h"
 
 struct call_sums {
@@ -25,12 +26,17 @@ struct callgraph_function {
 	uint32_t line;       /* of its definition; 0: unknown */
 	bool has_sums;       /* false: only ever named as a caller */
 	struct call_sums sums;
+	uint64_t self_samples;      /* samples that end in it; 0 where the graph has none (has_samples) */
 	uint64_t on_cpu_ns, gil_ns; /* self; 0 where the profile has no such values */
 };
 
 struct callgraph_edge {
 	uint32_t caller, callee; /* indices of functions */
 	struct call_sums sums;   /* of the callee, as far as this caller called it; each counted once a sample */
+	/* Of these, the samples whose outermost frame of the callee was called by this caller: over all callers, and no caller, they add up to the
+	 * callee's total, also under recursion. What was read from a file has them by what the file says. */
+	uint64_t outer_samples;
+	double outer_s;
 };
 
 struct callgraph {
@@ -44,11 +50,16 @@ struct callgraph {
 	struct pair_set function_set; /* (that number, line) → index of function */
 	double sampled_s;             /* all self times */
 	bool from_samples;            /* calls are counts of samples, not of calls */
-	bool is_time;                 /* the times are seconds; false: the weight has another unit, see unit */
+	bool has_samples;             /* self_samples and outer_samples are known: it was made from profiles */
+	bool strip_dirs;              /* files go in by their last part; set it before the first function */
+	struct buf facts; /* lines for people, each "label: text\n" and safe to print: what was sampled and lost */
+	bool is_time;     /* the times are seconds; false: the weight has another unit, see unit */
 	const char *
 		unit; /* of self_s and total_s: "seconds", or what the profile's weight is counted in; static, or the profile's */
 	int err; /* sticky: -ENOMEM */
 };
+
+#define CALLGRAPH_EMPTY "<no frames>"
 
 void callgraph_init(struct callgraph *graph);
 void callgraph_release(struct callgraph *graph);
@@ -57,10 +68,20 @@ uint32_t callgraph_function(struct callgraph *graph, const char *name, size_t na
                             size_t file_bytes, uint32_t line);
 /* The same of an edge. The pointer is good until the next one. NULL: no memory. */
 struct callgraph_edge *callgraph_edge(struct callgraph *graph, uint32_t caller, uint32_t callee);
+/* Texts may hold anything, NULs too, where they were read from a file; these two end at the first one. */
 const char *callgraph_name(const struct callgraph *graph, uint32_t function);
 const char *callgraph_file(const struct callgraph *graph, uint32_t function);
 
-/* Adds a profile to a graph, by its weight (profile_weight()). 0 or -ENOMEM. The profile must outlive the graph's unit. */
+/* The edges of each function next to each other, by caller or by callee: those of function f are edges[first[f] … first[f + 1]), indices of
+ * graph->edges in their order. Both are the caller's to free. 0 or -ENOMEM. */
+int callgraph_sort_edges(const struct callgraph *graph, bool by_caller, uint32_t **ret_first, uint32_t **ret_edges);
+/* Adds sums that mean the same. */
+void call_sums_add(struct call_sums *to, const struct call_sums *from);
+/* Adds "label: text" to the facts, made safe. */
+void callgraph_fact(struct callgraph *graph, const char *label, const char *text);
+
+/* Adds a profile to a graph, by its weight (profile_weight()). Samples with an empty stack become the
+ * function CALLGRAPH_EMPTY, so that self times add up. 0 or -ENOMEM. The profile must outlive the graph's unit. */
 int callgraph_add_profile(struct callgraph *graph, const struct profile *profile);
 /* Adds another graph, as pstats.Stats.add() does: calls and times are added up. */
 int callgraph_add(struct callgraph *graph, const struct callgraph *other);

@@ -10,6 +10,14 @@
 static const struct format formats[] = {
 	{.name = "flamegraph", .suffix = ".html", .mime = "text/html", .write = flamegraph_write},
 	{.name = "collapsed", .suffix = ".collapsed", .mime = "text/plain", .write = collapsed_write},
+	{.name = "pstats",
+	 .suffix = ".pstats",
+	 .mime = "application/octet-stream",
+	 .write_callgraph = pstats_write,
+	 .detect = pstats_detect,
+	 .read_callgraph = pstats_read},
+	{.name = "callgrind", .suffix = ".callgrind", .mime = "text/plain", .write_callgraph = callgrind_write},
+	{.name = "dot", .suffix = ".dot", .mime = "text/vnd.graphviz", .write_callgraph = dot_write},
 	{.name = "text", .suffix = ".txt", .mime = "text/plain", .write = text_write},
 };
 
@@ -20,6 +28,8 @@ static const struct {
 	{".htm", "flamegraph"},
 	{".folded", "collapsed"},
 	{".text", "text"},
+	{".prof", "pstats"},
+	{".gv", "dot"},
 };
 
 enum { FORMAT_COUNT = sizeof(formats) / sizeof(formats[0]) };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The writers of the registry in format.c, one a format. Each returns 0 or the writer's error. */
+/* The writers and readers of the registry in format.c. Each writer returns 0 or its struct writer's error; what readers return says struct format. */
 #ifndef SAMPLED_EXPORTERS_FORMATS_H
 #define SAMPLED_EXPORTERS_FORMATS_H
 
@@ -8,5 +8,11 @@
 int flamegraph_write(const struct profile *profile, const struct export_options *options, struct writer *to);
 int collapsed_write(const struct profile *profile, const struct export_options *options, struct writer *to);
 int text_write(const struct profile *profile, const struct export_options *options, struct writer *to);
+
+int pstats_write(const struct callgraph *graph, const struct export_options *options, struct writer *to);
+bool pstats_detect(const unsigned char *head, size_t bytes);
+int pstats_read(struct input *from, struct callgraph *to, struct fault *fault);
+int callgrind_write(const struct callgraph *graph, const struct export_options *options, struct writer *to);
+int dot_write(const struct callgraph *graph, const struct export_options *options, struct writer *to);
 
 #endif

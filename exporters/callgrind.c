@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Callgrind's profile format, version 1 (Valgrind's manual, "Callgrind Format Specification"), for KCachegrind and callgrind_annotate.
+ *
+ * A function's cost is its self values, a call's cost the samples whose outermost frame of the callee it is: then the costs of all calls of a
+ * function are its inclusive cost, also under recursion, and that is how readers make it. For this each function that begins a stack is
+ * called by <root>. The line of a call is its caller's first one, since a call graph tells no other. */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/utf8.h"
+#include "exporters/formats.h"
+
+#define NO_NAME "???" /* as callgrind itself calls it; readers need a name that is not blank */
+
+struct callgrind {
+	const struct callgraph *graph;
+	struct writer *to;
+	bool has_weight;          /* besides the samples, or alone */
+	double scale;             /* of a unit of the graph's times, in the file's */
+	uint32_t *first, *edges;  /* by caller */
+	bool *file_known, *known; /* their numbers have been given a text */
+	bool *is_ambiguous;       /* another function has its name and file: readers would make them one */
+	struct buf text;
+};
+
+/* Of both events, in the file's units. */
+struct cost {
+	uint64_t samples, weight;
+};
+
+static uint64_t whole(const struct callgrind *c, double value)
+{
+	value *= c->scale;
+	return !(value > 0) ? 0 : value >= 9e18 ? UINT64_C(9000000000000000000) : (uint64_t)llround(value);
+}
+
+static struct cost self_of(const struct callgrind *c, uint32_t function)
+{
+	const struct callgraph_function *f = &c->graph->functions[function];
+
+	return (struct cost){.samples = f->self_samples, .weight = whole(c, f->sums.self_s)};
+}
+
+static struct cost call_of(const struct callgrind *c, const struct callgraph_edge *edge)
+{
+	return (struct cost){.samples = edge->outer_samples, .weight = whole(c, edge->outer_s)};
+}
+
+static void put_cost(struct callgrind *c, uint32_t line, struct cost cost)
+{
+	writer_printf(c->to, "%" PRIu32, line);
+	if (c->graph->has_samples)
+		writer_printf(c->to, " %" PRIu64, cost.samples);
+	if (c->has_weight)
+		writer_printf(c->to, " %" PRIu64, cost.weight);
+	writer_putc(c->to, '\n');
+}
+
+/* A text on one line that steers no terminal, and that is not blank. */
+static void put_text(struct callgrind *c, uint32_t number)
+{
+	size_t bytes;
+	const char *text = text_set_get(&c->graph->texts, number, &bytes);
+	bool blank = true;
+
+	c->text.bytes = 0;
+	while (bytes > 0) {
+		uint32_t character;
+		size_t length = utf8_next(text, bytes, &character);
+
+		if (utf8_is_unsafe(character))
+			buf_putc(&c->text, ' ');
+		else if (character == 0xfffd)
+			buf_puts(&c->text, "\xef\xbf\xbd");
+		else
+			buf_add(&c->text, text, length);
+		blank &= character == ' ' || utf8_is_unsafe(character);
+		text += length;
+		bytes -= length;
+	}
+	if (blank)
+		writer_puts(c->to, NO_NAME);
+	else
+		writer_add(c->to, c->text.data, c->text.bytes);
+}
+
+/* Where what follows stands. Numbers begin at 1; 0 is <root>. The text follows a number when it is first used. */
+static void put_function(struct callgrind *c, uint32_t function, const char *file_key, const char *name_key)
+{
+	const struct callgraph_function *f = &c->graph->functions[function];
+
+	writer_printf(c->to, "%s=(%" PRIu32 ")", file_key, f->file + 1);
+	if (!c->file_known[f->file]) {
+		writer_putc(c->to, ' ');
+		put_text(c, f->file);
+	}
+	writer_printf(c->to, "\n%s=(%" PRIu32 ")", name_key, function + 1);
+	if (!c->known[function]) {
+		writer_putc(c->to, ' ');
+		put_text(c, f->name);
+		if (c->is_ambiguous[function])
+			writer_printf(c->to, ":%" PRIu32, f->line);
+	}
+	writer_putc(c->to, '\n');
+	c->file_known[f->file] = c->known[function] = true;
+}
+
+static void put_call(struct callgrind *c, uint32_t callee, uint64_t calls, uint32_t line, struct cost cost)
+{
+	put_function(c, callee, "cfi", "cfn");
+	writer_printf(c->to, "calls=%" PRIu64 " %" PRIu32 "\n", calls ? calls : 1, c->graph->functions[callee].line);
+	put_cost(c, line, cost);
+}
+
+/* What no caller accounts for of a function's total: it began the stack. */
+static void put_root(struct callgrind *c)
+{
+	const struct callgraph *graph = c->graph;
+	struct cost *called = calloc(graph->function_count + (size_t)1, sizeof(*called));
+
+	if (!called) {
+		c->text.err = -ENOMEM;
+		return;
+	}
+	for (uint32_t i = 0; i < graph->edge_count; i++) {
+		struct cost cost = call_of(c, &graph->edges[i]);
+
+		called[graph->edges[i].callee].samples += cost.samples;
+		called[graph->edges[i].callee].weight += cost.weight;
+	}
+	writer_puts(c->to, "\nfl=(0) " NO_NAME "\nfn=(0) <root>\n");
+	put_cost(c, 0, (struct cost){0});
+	for (uint32_t i = 0; i < graph->function_count && !c->to->err; i++) {
+		const struct call_sums *sums = &graph->functions[i].sums;
+		uint64_t weight = whole(c, sums->total_s);
+		struct cost rest = {.samples = sums->primitive_calls > called[i].samples
+		                                       ? sums->primitive_calls - called[i].samples
+		                                       : 0,
+		                    .weight = weight > called[i].weight ? weight - called[i].weight : 0};
+
+		if ((graph->has_samples && rest.samples) || (c->has_weight && rest.weight))
+			put_call(c, i, graph->has_samples ? rest.samples : sums->primitive_calls, 0, rest);
+	}
+	free(called);
+}
+
+static void put_body(struct callgrind *c)
+{
+	const struct callgraph *graph = c->graph;
+
+	for (uint32_t i = 0; i < graph->function_count && !c->to->err; i++) {
+		if (!graph->functions[i].has_sums && c->first[i] == c->first[i + 1])
+			continue;
+		writer_putc(c->to, '\n');
+		put_function(c, i, "fl", "fn");
+		put_cost(c, graph->functions[i].line, self_of(c, i));
+		for (uint32_t e = c->first[i]; e < c->first[i + 1]; e++) {
+			const struct callgraph_edge *edge = &graph->edges[c->edges[e]];
+
+			put_call(c, edge->callee, edge->sums.calls, graph->functions[i].line, call_of(c, edge));
+		}
+	}
+}
+
+static void put_sums(struct callgrind *c, const char *key, struct cost sums)
+{
+	writer_puts(c->to, key);
+	if (c->graph->has_samples)
+		writer_printf(c->to, " %" PRIu64, sums.samples);
+	if (c->has_weight)
+		writer_printf(c->to, " %" PRIu64, sums.weight);
+	writer_putc(c->to, '\n');
+}
+
+static void put_head(struct callgrind *c, struct cost sums)
+{
+	const struct callgraph *graph = c->graph;
+
+	writer_puts(c->to, "# callgrind format\nversion: 1\ncreator: sampled\n");
+	for (size_t at = 0; at < graph->facts.bytes;) {
+		const char *line = graph->facts.data + at, *newline = memchr(line, '\n', graph->facts.bytes - at);
+		size_t bytes = newline ? (size_t)(newline - line) + 1 : graph->facts.bytes - at;
+
+		writer_puts(c->to, "desc: ");
+		writer_add(c->to, line, bytes);
+		at += bytes;
+	}
+	if (!graph->is_time && c->has_weight) {
+		writer_puts(c->to, "desc: unit of Weight: ");
+		writer_puts(c->to, graph->unit);
+		writer_putc(c->to, '\n');
+	}
+	writer_puts(c->to, "positions: line\n");
+	if (graph->has_samples)
+		writer_puts(c->to, "event: Samples : Samples\n");
+	if (c->has_weight)
+		writer_puts(c->to,
+		            graph->is_time ? "event: Time_ns : Time in nanoseconds\n" : "event: Weight : Weight\n");
+	writer_puts(c->to, "events:");
+	if (graph->has_samples)
+		writer_puts(c->to, " Samples");
+	if (c->has_weight)
+		writer_puts(c->to, graph->is_time ? " Time_ns" : " Weight");
+	writer_putc(c->to, '\n');
+	put_sums(c, "summary:", sums); /* events: ends the head */
+}
+
+static int find_ambiguous(struct callgrind *c)
+{
+	const struct callgraph *graph = c->graph;
+	uint32_t *owner = calloc(graph->function_count + (size_t)1, sizeof(*owner)); /* the first of each place */
+	struct pair_set places = {0};
+	int err = owner ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; i < graph->function_count && !err; i++) {
+		uint32_t count = places.count;
+		uint32_t place = pair_set_add(&places, graph->functions[i].name, graph->functions[i].file);
+
+		if (place == INTERN_FAILED)
+			err = -ENOMEM;
+		else if (places.count > count)
+			owner[place] = i;
+		else
+			c->is_ambiguous[i] = c->is_ambiguous[owner[place]] = true;
+	}
+	pair_set_release(&places);
+	free(owner);
+	return err;
+}
+
+static int prepare(struct callgrind *c)
+{
+	const struct callgraph *graph = c->graph;
+
+	c->has_weight = !graph->has_samples || strcmp(graph->unit, "samples") != 0;
+	c->scale = graph->is_time ? (double)NS_PER_S : 1;
+	c->file_known = calloc(graph->texts.count + (size_t)1, sizeof(*c->file_known));
+	c->known = calloc(graph->function_count + (size_t)1, sizeof(*c->known));
+	c->is_ambiguous = calloc(graph->function_count + (size_t)1, sizeof(*c->is_ambiguous));
+	if (!c->file_known || !c->known || !c->is_ambiguous)
+		return -ENOMEM;
+	if (find_ambiguous(c))
+		return -ENOMEM;
+	return callgraph_sort_edges(graph, true, &c->first, &c->edges);
+}
+
+int callgrind_write(const struct callgraph *graph, const struct export_options *options, struct writer *to)
+{
+	struct callgrind c = {.graph = graph, .to = to};
+	struct cost sums = {0};
+	int err = prepare(&c);
+
+	(void)options;
+	if (!err) {
+		for (uint32_t i = 0; i < graph->function_count; i++) {
+			sums.samples += self_of(&c, i).samples;
+			sums.weight += self_of(&c, i).weight;
+		}
+		put_head(&c, sums);
+		put_root(&c);
+		put_body(&c);
+		writer_putc(to, '\n');
+		put_sums(&c, "totals:", sums);
+		err = c.text.err;
+	}
+	if (err && !to->err)
+		to->err = err;
+	free(c.first);
+	free(c.edges);
+	free(c.file_known);
+	free(c.known);
+	free(c.is_ambiguous);
+	buf_release(&c.text);
+	return to->err;
+}
