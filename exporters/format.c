@@ -10,6 +10,7 @@
 static const struct format formats[] = {
 	{.name = "flamegraph", .suffix = ".html", .mime = "text/html", .write = flamegraph_write},
 	{.name = "text", .suffix = ".txt", .mime = "text/plain", .write = text_write},
+	{.name = "perf", .suffix = ".perf", .mime = "text/plain", .detect = perfscript_detect, .read = perfscript_read, .timed = true},
 	{.name = "collapsed",
 	 .suffix = ".collapsed",
 	 .mime = "text/plain",
