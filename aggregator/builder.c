@@ -80,6 +80,11 @@ bool builder_has_window(const struct builder *b)
 	return b->options.from_ns || b->options.to_ns;
 }
 
+bool builder_wants_time(const struct builder *b)
+{
+	return b->options.runs || builder_has_window(b);
+}
+
 int builder_error(const struct builder *b)
 {
 	return b->err;

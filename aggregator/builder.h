@@ -34,6 +34,8 @@ void builder_free(struct builder *builder);
 struct profile *builder_profile(struct builder *builder);
 /* Whether a window of time was asked for. */
 bool builder_has_window(const struct builder *builder);
+/* Whether a window was asked for, or the runs: input without time order cannot give either. */
+bool builder_wants_time(const struct builder *builder);
 
 /* Names one of the profile's values (struct profile, values). Ours by their names; another one takes `index`, or the next free place from
  * VALUE_ON_CPU on. VALUE_SAMPLES, count, is there from the start. The place, or BUILDER_NONE: no place is left, or no memory. */

@@ -19,6 +19,13 @@ static const struct format formats[] = {
 	{.name = "callgrind", .suffix = ".callgrind", .mime = "text/plain", .write_callgraph = callgrind_write},
 	{.name = "dot", .suffix = ".dot", .mime = "text/vnd.graphviz", .write_callgraph = dot_write},
 	{.name = "text", .suffix = ".txt", .mime = "text/plain", .write = text_write},
+	{.name = "perf", .suffix = ".perf", .mime = "text/plain", .detect = perfscript_detect, .read = perfscript_read, .timed = true},
+	{.name = "collapsed",
+	 .suffix = ".collapsed",
+	 .mime = "text/plain",
+	 .write = collapsed_write,
+	 .detect = collapsed_detect,
+	 .read = collapsed_read},
 };
 
 /* Other suffixes that people use for a format. */

@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads the text of `perf script`: per sample a line that says who, when and by which event, then its frames, leaf first, indented, and a
+ * blank line:
+ *
+ *   python3 12/14 [001] 27078.806564:    2004008 cpu-clock:
+ *           7f1debc70cf _PyType_Lookup+0x4f (/usr/lib/libpython3.11.so.1.0)
+ *
+ * pid/tid may be a tid alone, the processor and the period may lack, and without call chains the one frame stands on the same line. As
+ * stackcollapse-perf.pl does, only samples of the first event are taken. The period is time where the event is a clock; else samples are
+ * counted alone. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "exporters/formats.h"
+
+enum {
+	LINE_BYTES_MAX = 1 << 16,
+	PROCESSES_MAX = 16384, /* they are looked up one by one */
+	EVENT_BYTES_MAX = 128,
+};
+
+struct span {
+	const char *at;
+	size_t bytes;
+};
+
+struct sample {
+	struct span comm, event, rest; /* rest: of the line, behind the event */
+	uint64_t pid, tid, time_ns, period;
+	bool has_time;
+};
+
+struct perf_reader {
+	struct builder *to;
+	struct buf line;
+	struct buf frames; /* uint32_t, symbols of the sample at hand, leaf first */
+	char event[EVENT_BYTES_MAX];
+	bool is_clock, has_event, in_sample; /* in_sample: frames are taken */
+	bool is_deep;                        /* the sample at hand is cut */
+	uint32_t thread;
+	struct sample sample; /* its texts are not good any more */
+	uint64_t line_number, first_bad, good, bad, deep, other_events, untimed;
+	uint64_t cut;
+};
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+static bool take_digits(struct span *text, uint64_t max, uint64_t *ret_number)
+{
+	uint64_t number = 0;
+	size_t i = 0;
+
+	for (; i < text->bytes && is_digit(text->at[i]); i++) {
+		if (number > (max - (uint64_t)(text->at[i] - '0')) / 10)
+			return false;
+		number = number * 10 + (uint64_t)(text->at[i] - '0');
+	}
+	if (i == 0)
+		return false;
+	*text = (struct span){.at = text->at + i, .bytes = text->bytes - i};
+	*ret_number = number;
+	return true;
+}
+
+static bool take_char(struct span *text, char c)
+{
+	if (text->bytes == 0 || text->at[0] != c)
+		return false;
+	text->at++;
+	text->bytes--;
+	return true;
+}
+
+/* The next word, without blanks; empty at the end. */
+static struct span next_word(struct span *text)
+{
+	struct span word;
+
+	while (text->bytes > 0 && is_blank(text->at[0]))
+		take_char(text, text->at[0]);
+	word.at = text->at;
+	while (text->bytes > 0 && !is_blank(text->at[0]))
+		take_char(text, text->at[0]);
+	word.bytes = (size_t)(text->at - word.at);
+	return word;
+}
+
+/* 14, 12/14, -1 */
+static bool take_ids(struct span word, struct sample *sample)
+{
+	uint64_t first, second = 0;
+	bool both;
+
+	take_char(&word, '-');
+	if (!take_digits(&word, INT32_MAX, &first))
+		return false;
+	both = take_char(&word, '/');
+	if (both)
+		take_char(&word, '-');
+	if ((both && !take_digits(&word, INT32_MAX, &second)) || word.bytes > 0)
+		return false;
+	sample->pid = both ? first : 0;
+	sample->tid = both ? second : first;
+	return true;
+}
+
+/* 27078.806564: */
+static bool take_time(struct span word, uint64_t *ret_ns)
+{
+	uint64_t seconds, part, unit = NS_PER_S, ns = 0;
+
+	if (!take_digits(&word, UINT32_MAX, &seconds) || !take_char(&word, '.') || word.bytes == 0)
+		return false;
+	while (word.bytes > 1 && is_digit(word.at[0])) {
+		part = (uint64_t)(word.at[0] - '0');
+		unit /= 10;
+		ns += part * unit;
+		take_char(&word, word.at[0]);
+	}
+	if (unit == NS_PER_S || word.bytes != 1 || word.at[0] != ':')
+		return false;
+	*ret_ns = seconds * NS_PER_S + ns;
+	return true;
+}
+
+/* The line above a sample's frames. A command may hold blanks and numbers, so it ends at the last that looks like ids before the time. */
+static bool take_head(struct span line, struct sample *ret_sample)
+{
+	struct sample sample = {.period = 1};
+	struct span rest = line, word, event;
+	bool has_ids = false;
+
+	for (;;) {
+		word = next_word(&rest);
+		if (word.bytes == 0)
+			return false;
+		if (word.at > line.at && take_ids(word, &sample)) {
+			has_ids = true;
+			sample.comm = (struct span){.at = line.at, .bytes = (size_t)(word.at - line.at)};
+			continue;
+		}
+		sample.has_time = has_ids && take_time(word, &sample.time_ns);
+		if (sample.has_time || (has_ids && word.bytes > 1 && word.at[word.bytes - 1] == ':'))
+			break;
+	}
+	if (sample.has_time) { /* the period, if it is there, and the event */
+		struct span number;
+
+		word = next_word(&rest);
+		number = word;
+		if (take_digits(&number, UINT64_MAX / 2, &sample.period) && number.bytes == 0)
+			word = next_word(&rest);
+	}
+	event = word;
+	if (event.bytes < 2 || event.at[event.bytes - 1] != ':')
+		return false;
+	event.bytes--;
+	while (sample.comm.bytes > 0 && is_blank(sample.comm.at[sample.comm.bytes - 1]))
+		sample.comm.bytes--;
+	while (sample.comm.bytes > 0 && is_blank(sample.comm.at[0]))
+		take_char(&sample.comm, sample.comm.at[0]);
+	sample.event = event;
+	sample.rest = rest;
+	*ret_sample = sample;
+	return sample.comm.bytes > 0;
+}
+
+/* --- who --- */
+
+static uint32_t find_process(struct perf_reader *r, int32_t pid, const char *name)
+{
+	const struct profile *profile = builder_profile(r->to);
+
+	/* A process is named by the command that is seen first. */
+	for (uint32_t i = 0; i < profile->process_count; i++)
+		if (profile->processes[i].pid == pid)
+			return i;
+	if (profile->process_count >= PROCESSES_MAX)
+		return BUILDER_NONE;
+	return builder_process(r->to, &(struct process){.pid = pid, .name = (char *)name});
+}
+
+static bool find_thread(struct perf_reader *r, const struct sample *sample)
+{
+	char name[256];
+	size_t bytes = sample->comm.bytes < sizeof(name) ? sample->comm.bytes : sizeof(name) - 1;
+	uint32_t process;
+
+	for (size_t i = 0; i < bytes; i++)
+		name[i] = sample->comm.at[i] ? sample->comm.at[i] : ' ';
+	name[bytes] = '\0';
+	process = find_process(r, (int32_t)sample->pid, sample->pid ? name : "");
+	r->thread = builder_thread(r->to, &(struct thread_tree){.process = process,
+	                                                        .tid = sample->tid,
+	                                                        .name = name,
+	                                                        .is_main = sample->pid && sample->pid == sample->tid});
+	return process != BUILDER_NONE;
+}
+
+/* --- frames --- */
+
+/* The symbol without its offset. */
+static struct span cut_offset(struct span name)
+{
+	size_t at = name.bytes;
+
+	while (at > 0 && (is_digit(name.at[at - 1]) || (name.at[at - 1] >= 'a' && name.at[at - 1] <= 'f')))
+		at--;
+	if (at > 3 && at < name.bytes && memcmp(name.at + at - 3, "+0x", 3) == 0)
+		name.bytes = at - 3;
+	return name;
+}
+
+/* CPython's own names for perf, py::FUNCTION:FILE, are Python frames. */
+static uint32_t frame_symbol(struct perf_reader *r, struct span name, struct span module)
+{
+	const char *colon;
+
+	if (name.bytes > 4 && memcmp(name.at, "py::", 4) == 0 &&
+	    (colon = memchr(name.at + 4, ':', name.bytes - 4)) != NULL) {
+		size_t name_bytes = (size_t)(colon - name.at) - 4;
+
+		return builder_symbol(r->to, name.at + 4, name_bytes, colon + 1, name.bytes - name_bytes - 5, 0,
+		                      FRAME_PYTHON, 0);
+	}
+	if ((module.bytes == 9 && memcmp(module.at, "[unknown]", 9) == 0) ||
+	    (module.bytes == 7 && memcmp(module.at, "inlined", 7) == 0))
+		module.bytes = 0;
+	return builder_symbol(r->to, name.at, name.bytes, module.bytes ? module.at : "", module.bytes, 0, FRAME_NATIVE,
+	                      0);
+}
+
+/* ADDRESS SYMBOL+OFFSET (MODULE). False: it is no frame. */
+static bool add_frame(struct perf_reader *r, struct span line)
+{
+	struct span rest = line, address = next_word(&rest), module = {0};
+	uint32_t symbol;
+
+	for (size_t i = 0; i < address.bytes; i++)
+		if (!is_digit(address.at[i]) && !(address.at[i] >= 'a' && address.at[i] <= 'f'))
+			return false;
+	while (rest.bytes > 0 && is_blank(rest.at[0]))
+		take_char(&rest, rest.at[0]);
+	while (rest.bytes > 0 && is_blank(rest.at[rest.bytes - 1]))
+		rest.bytes--;
+	if (address.bytes == 0 || rest.bytes == 0)
+		return false;
+	if (rest.at[rest.bytes - 1] == ')') {
+		size_t open = rest.bytes;
+
+		while (open > 1 && !(rest.at[open - 1] == '(' && rest.at[open - 2] == ' '))
+			open--;
+		if (open > 1) {
+			module = (struct span){.at = rest.at + open, .bytes = rest.bytes - open - 1};
+			rest.bytes = open - 2;
+		}
+	}
+	if (r->frames.bytes / sizeof(symbol) >= REC_DEPTH_MAX) {
+		r->is_deep = true;
+		return true;
+	}
+	symbol = frame_symbol(r, cut_offset(rest), module);
+	buf_add(&r->frames, &symbol, sizeof(symbol));
+	return true;
+}
+
+/* --- samples --- */
+
+static bool is_clock(struct span event)
+{
+	return event.bytes >= 9 && (memcmp(event.at, "cpu-clock", 9) == 0 ||
+	                            (event.bytes >= 10 && memcmp(event.at, "task-clock", 10) == 0));
+}
+
+/* The sample at hand is whole. */
+static void end_sample(struct perf_reader *r)
+{
+	const uint32_t *symbols = (const uint32_t *)(const void *)r->frames.data;
+	const struct sample *sample = &r->sample;
+	uint64_t values[VALUE_COUNT] = {[VALUE_SAMPLES] = 1};
+	uint32_t node = 0;
+
+	if (!r->in_sample)
+		return;
+	r->in_sample = false;
+	for (size_t i = r->frames.bytes / sizeof(*symbols); i-- > 0;)
+		node = builder_child(r->to, r->thread, node, symbols[i], 0);
+	if (sample->has_time) {
+		builder_run(r->to, r->thread, node, sample->time_ns, sample->time_ns, 1,
+		            r->is_clock ? sample->period : 0, r->is_clock ? STATUS_ON_CPU : 0);
+	} else {
+		values[VALUE_WALL] = r->is_clock ? sample->period : 0;
+		values[VALUE_ON_CPU] = values[VALUE_WALL];
+		builder_add(r->to, r->thread, node, values);
+		r->untimed++;
+	}
+	r->good++;
+	r->deep += r->is_deep;
+}
+
+static void begin_sample(struct perf_reader *r, const struct sample *sample)
+{
+	size_t bytes = sample->event.bytes < EVENT_BYTES_MAX ? sample->event.bytes : EVENT_BYTES_MAX - 1;
+
+	r->frames.bytes = 0;
+	r->is_deep = false;
+	if (!r->has_event) {
+		r->has_event = true;
+		memcpy(r->event, sample->event.at, bytes);
+		r->event[bytes] = '\0';
+		r->is_clock = is_clock(sample->event);
+		if (r->is_clock) {
+			builder_profile(r->to)->mode = "cpu";
+			builder_value(r->to, "cpu", "nanoseconds", VALUE_WALL);
+			builder_value(r->to, "on_cpu", "nanoseconds", VALUE_ON_CPU);
+		}
+	}
+	if (strlen(r->event) != bytes || memcmp(r->event, sample->event.at, bytes) != 0) {
+		r->other_events++;
+		return;
+	}
+	if (!find_thread(r, sample)) {
+		r->bad++;
+		return;
+	}
+	r->in_sample = true;
+	r->sample = *sample;
+	if (r->sample.period > UINT64_MAX / 2 / (r->good + 1)) /* sums do not overflow */
+		r->sample.period = 0;
+	add_frame(r, sample->rest);
+}
+
+static void read_line(struct perf_reader *r)
+{
+	struct span line = {.at = r->line.data, .bytes = r->line.bytes};
+	struct sample sample;
+
+	if (line.bytes == 0) {
+		end_sample(r);
+	} else if (line.at[0] == '#') {
+		return;
+	} else if (r->in_sample && is_blank(line.at[0]) && add_frame(r, line)) {
+		return;
+	} else if (take_head(line, &sample)) {
+		end_sample(r);
+		begin_sample(r, &sample);
+	} else if (!(r->other_events && !r->in_sample &&
+	             is_blank(line.at[0]))) { /* a frame of a sample that was left out */
+		r->bad++;
+		if (r->first_bad == 0)
+			r->first_bad = r->line_number;
+	}
+}
+
+static void add_notes(const struct perf_reader *r)
+{
+	char label[EVENT_BYTES_MAX + 64];
+
+	snprintf(label, sizeof(label), "samples of %s", r->event);
+	if (r->has_event)
+		builder_note(r->to, "perf_samples", label, (double)r->good, false);
+	if (r->other_events)
+		builder_note(r->to, "other_events", "samples of other events, left out", (double)r->other_events, true);
+	if (r->bad)
+		builder_note(r->to, "bad_lines", "lines that are of no sample", (double)r->bad, true);
+	if (r->cut)
+		builder_note(r->to, "long_lines", "lines cut at 64 KiB", (double)r->cut, true);
+	if (r->deep)
+		builder_note(r->to, "deep_stacks", "stacks cut at 16,384 frames", (double)r->deep, true);
+}
+
+int perfscript_read(struct input *from, struct builder *to, struct fault *fault)
+{
+	struct perf_reader r = {.to = to};
+	bool cut;
+	int err;
+
+	builder_profile(to)->imported = true;
+	while (!builder_error(to) && !r.frames.err && input_line(from, &r.line, LINE_BYTES_MAX, &cut)) {
+		r.line_number++;
+		r.cut += cut;
+		read_line(&r);
+	}
+	end_sample(&r);
+	add_notes(&r);
+	err = from->err ? from->err : r.frames.err ? r.frames.err : builder_error(to);
+	buf_release(&r.line);
+	buf_release(&r.frames);
+	if (err)
+		return fault_set(fault, err, "", err == -EPROTO ? "its compressed data is damaged" : "%s",
+		                 strerror(-err));
+	if (r.good == 0)
+		return fault_set(fault, -EPROTO, "the text of perf script",
+		                 "it has no sample; line %" PRIu64 " is the first that is of none", r.first_bad);
+	if (r.untimed && builder_wants_time(to))
+		return fault_set(fault, -EINVAL, "perf script -F +time", "%" PRIu64 " samples have no time", r.untimed);
+	return 0;
+}
+
+/* The first line that is no comment is a sample's. */
+bool perfscript_detect(const unsigned char *head, size_t bytes)
+{
+	const char *at = (const char *)head, *end = at + bytes, *stop;
+	struct sample sample;
+
+	if (bytes > 12 && memcmp(at, "# ========\n#", 12) == 0) /* perf script --header */
+		return true;
+	while (at < end && (*at == '#' || *at == '\n') && (stop = memchr(at, '\n', (size_t)(end - at))) != NULL)
+		at = stop + 1;
+	stop = at < end ? memchr(at, '\n', (size_t)(end - at)) : NULL;
+	return at < end && take_head((struct span){.at = at, .bytes = (size_t)((stop ? stop : end) - at)}, &sample) &&
+	       sample.has_time;
+}
