@@ -9,7 +9,6 @@
 /* The registry: one line a format. The first is the default. What begins like no other (text) is asked last. */
 static const struct format formats[] = {
 	{.name = "flamegraph", .suffix = ".html", .mime = "text/html", .write = flamegraph_write},
-	{.name = "collapsed", .suffix = ".collapsed", .mime = "text/plain", .write = collapsed_write},
 	{.name = "pstats",
 	 .suffix = ".pstats",
 	 .mime = "application/octet-stream",
