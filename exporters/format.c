@@ -5,12 +5,14 @@
 #include <strings.h>
 
 #include "exporters/formats.h"
+#include "exporters/recording.h"
 
 /* The registry: one line a format. The first is the default. What begins like no other (text) is asked last. */
 static const struct format formats[] = {
 	{.name = "flamegraph", .suffix = ".html", .mime = "text/html", .write = flamegraph_write},
 	{.name = "collapsed", .suffix = ".collapsed", .mime = "text/plain", .write = collapsed_write},
 	{.name = "text", .suffix = ".txt", .mime = "text/plain", .write = text_write},
+	{.name = "recording", .suffix = ".sampled", .mime = "application/octet-stream", .detect = recording_detect, .read = recording_read, .timed = true},
 };
 
 /* Other suffixes that people use for a format. */
