@@ -65,6 +65,16 @@ uint64_t aggregator_samples(const struct aggregator *aggregator)
 	return atomic_load_explicit(&aggregator->samples, memory_order_relaxed);
 }
 
+void aggregator_tally(const struct aggregator *aggregator, struct tally *ret_tally)
+{
+	*ret_tally = aggregator->tally;
+}
+
+uint64_t aggregator_realtime_offset_ns(const struct aggregator *aggregator)
+{
+	return aggregator->realtime_offset_ns;
+}
+
 static void hand_out_mark(struct aggregator *aggregator)
 {
 	uint64_t sequence = aggregator->mark_sequence;
@@ -89,6 +99,8 @@ static void *run(void *context)
 		if (!record) {
 			if (ring_at_end(aggregator->ring))
 				break;
+			if (aggregator->options.on_record)
+				aggregator->options.on_record(aggregator->options.on_record_context, NULL, NULL);
 			ring_wait(aggregator->ring, POLL_NS);
 			continue;
 		}

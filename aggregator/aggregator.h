@@ -15,9 +15,26 @@ struct aggregator;
 
 enum sample_mode { MODE_WALL, MODE_CPU, MODE_GIL };
 
+/* From how many threads of one process on the trees of ended ones become one, and how many more before it is done again, so that the search costs
+ * little per thread. */
+enum { FOLD_THREADS = 1024, FOLD_STEP = 256 };
+
 struct thread_filter { /* name matches exactly, or tid when name is NULL */
 	const char *name;
 	uint64_t tid;
+};
+
+/* What became of a record that was taken in. */
+struct record_fate {
+	bool counted;  /* REC_STACK: its samples are in the tree; else they were left out, and counted as such */
+	uint32_t cut;  /* REC_STACK: so many frames at the root's side --stop cut off */
+	bool excluded; /* REC_THREAD: by the thread filter */
+};
+
+/* What was counted of all records so far. */
+struct tally {
+	uint64_t filtered, omitted, out_of_memory, malformed_samples, malformed_records;
+	uint64_t attached_ns, first_ns, last_ns; /* first attachment, first and last sample; 0: none yet */
 };
 
 struct aggregator_options {
@@ -29,6 +46,10 @@ struct aggregator_options {
 	size_t thread_filter_count;
 	uint64_t interval_ns;
 	uint64_t memory_max_bytes; /* bound on trees and symbols; 0: none */
+	/* NULL: none. Told of each record that aggregator_feed() took in (a stack that found no memory too), in the same thread; and, by the thread
+	 * below, with NULL, at least each 50 ms while there is none. */
+	void (*on_record)(void *context, const struct rec_head *record, const struct record_fate *fate);
+	void *on_record_context;
 };
 
 /* Options are copied, the list of thread filters too; regexes, names and the ring stay the caller's and must outlive it.
@@ -54,6 +75,9 @@ int aggregator_start(struct aggregator *aggregator, struct ring *ring,
                      void (*on_mark)(void *context, uint64_t sequence, struct profile *profile), void *context);
 /* Waits for the thread's end (the ring was closed). Then aggregator_profile() gives the final profile. */
 void aggregator_join(struct aggregator *aggregator);
+/* What is counted so far, and CLOCK_REALTIME - CLOCK_MONOTONIC as profiles have it. Same thread as feed. */
+void aggregator_tally(const struct aggregator *aggregator, struct tally *ret_tally);
+uint64_t aggregator_realtime_offset_ns(const struct aggregator *aggregator);
 /* Samples taken in so far; any thread. */
 uint64_t aggregator_samples(const struct aggregator *aggregator);
 

@@ -14,8 +14,9 @@
 
 struct built_thread {
 	struct thread_tree like; /* name owned; nodes unused */
-	struct tree tree;
+	struct tree tree; /* no nodes: it was folded, and is free */
 	size_t run_room;
+	uint32_t next_free; /* of a free one: index + 1; 0: none */
 };
 
 struct builder {
@@ -24,7 +25,7 @@ struct builder {
 	struct symbols symbols;
 	struct profile *profile; /* owned, until it is handed out */
 	struct built_thread *threads;
-	uint32_t thread_count, thread_room, process_room;
+	uint32_t thread_count, thread_room, process_room, free_thread;
 	struct lookup thread_names; /* hash of what identifies a thread → index */
 	size_t run_count;
 	uint64_t start_ns;     /* 0: not known yet */
@@ -83,6 +84,17 @@ bool builder_has_window(const struct builder *b)
 bool builder_wants_time(const struct builder *b)
 {
 	return b->options.runs || builder_has_window(b);
+}
+
+void builder_window(const struct builder *b, uint64_t *ret_from_ns, uint64_t *ret_to_ns)
+{
+	*ret_from_ns = b->options.from_ns;
+	*ret_to_ns = b->options.to_ns;
+}
+
+bool builder_keeps_runs(const struct builder *b)
+{
+	return b->options.runs;
 }
 
 int builder_error(const struct builder *b)
@@ -247,22 +259,61 @@ static void widen(struct thread_tree *thread, uint64_t t_first_ns, uint64_t t_la
 		thread->t_last_ns = t_last_ns;
 }
 
+/* What identifies a thread that looks like that, with an own copy of its name. False: no memory, or nonsense. */
+static bool make_key(struct builder *b, const struct thread_tree *like, struct thread_tree *ret_key)
+{
+	*ret_key = (struct thread_tree){
+		.process = like->process, .interpreter = like->interpreter, .tid = like->tid, .is_main = like->is_main};
+	if (b->err || like->process >= b->profile->process_count)
+		return false;
+	if (!like->name)
+		return true;
+	utf8_add_valid(&b->name, like->name, strlen(like->name));
+	ret_key->name = strdup(buf_text(&b->name));
+	b->name.bytes = 0;
+	if (!ret_key->name)
+		fail(b, -ENOMEM);
+	return ret_key->name;
+}
+
+/* Takes the key's name. */
+static uint32_t add_thread(struct builder *b, const struct thread_tree *key)
+{
+	uint32_t index = b->free_thread ? b->free_thread - 1 : b->thread_count;
+	struct built_thread *threads = b->threads;
+	struct tree tree = {0};
+
+	if (!b->free_thread)
+		threads = grown(b, b->threads, b->thread_count, &b->thread_room, sizeof(*threads));
+	if (threads)
+		b->threads = threads;
+	if (!threads || tree_init(&tree, &b->budget) || lookup_add(&b->thread_names, thread_hash(key), index)) {
+		tree_release(&tree, &b->symbols);
+		free(key->name);
+		return fail(b, -ENOMEM);
+	}
+	if (b->free_thread)
+		b->free_thread = threads[index].next_free;
+	else
+		b->thread_count++;
+	threads[index] = (struct built_thread){.like = *key, .tree = tree};
+	return index;
+}
+
+uint32_t builder_new_thread(struct builder *b, const struct thread_tree *like)
+{
+	struct thread_tree key;
+
+	return make_key(b, like, &key) ? add_thread(b, &key) : BUILDER_NONE;
+}
+
 uint32_t builder_thread(struct builder *b, const struct thread_tree *like)
 {
-	struct thread_tree key = {
-		.process = like->process, .interpreter = like->interpreter, .tid = like->tid, .is_main = like->is_main};
-	struct built_thread *threads;
+	struct thread_tree key;
 	uint32_t hash, at, found;
 
-	if (b->err || like->process >= b->profile->process_count)
+	if (!make_key(b, like, &key))
 		return BUILDER_NONE;
-	if (like->name) {
-		utf8_add_valid(&b->name, like->name, strlen(like->name));
-		key.name = strdup(buf_text(&b->name));
-		b->name.bytes = 0;
-		if (!key.name)
-			return fail(b, -ENOMEM);
-	}
 	at = hash = thread_hash(&key);
 	while ((found = lookup_next(&b->thread_names, hash, &at)) != LOOKUP_NONE)
 		if (is_thread(&b->threads[found].like, &key)) {
@@ -270,20 +321,54 @@ uint32_t builder_thread(struct builder *b, const struct thread_tree *like)
 			widen(&b->threads[found].like, like->t_first_ns, like->t_last_ns);
 			return found;
 		}
-	threads = grown(b, b->threads, b->thread_count, &b->thread_room, sizeof(*threads));
-	if (threads) {
-		b->threads = threads;
-		b->threads[b->thread_count] = (struct built_thread){.like = key};
-	}
-	if (!threads || tree_init(&b->threads[b->thread_count].tree, &b->budget) ||
-	    lookup_add(&b->thread_names, hash, b->thread_count)) {
-		if (threads)
-			tree_release(&b->threads[b->thread_count].tree, &b->symbols);
-		free(key.name);
-		return fail(b, -ENOMEM);
-	}
-	widen(&b->threads[b->thread_count].like, like->t_first_ns, like->t_last_ns);
-	return b->thread_count++;
+	found = add_thread(b, &key);
+	if (found != BUILDER_NONE)
+		widen(&b->threads[found].like, like->t_first_ns, like->t_last_ns);
+	return found;
+}
+
+static bool is_kept(const struct builder *b, uint32_t thread)
+{
+	return thread < b->thread_count && b->threads[thread].tree.nodes;
+}
+
+void builder_describe_thread(struct builder *b, uint32_t thread, const struct thread_tree *like)
+{
+	struct thread_tree key, given = *like, *kept;
+
+	if (!is_kept(b, thread))
+		return;
+	kept = &b->threads[thread].like;
+	given.process = kept->process;
+	given.interpreter = kept->interpreter;
+	if (is_thread(kept, &given) || !make_key(b, &given, &key))
+		return;
+	lookup_remove(&b->thread_names, thread_hash(kept), thread);
+	free(kept->name);
+	kept->name = key.name;
+	kept->tid = key.tid;
+	kept->is_main = key.is_main;
+	/* Cannot fail: an entry has just been removed. */
+	lookup_add(&b->thread_names, thread_hash(kept), thread);
+}
+
+void builder_fold_thread(struct builder *b, uint32_t thread, uint32_t into)
+{
+	struct built_thread *from, *to;
+
+	if (b->err || thread == into || !is_kept(b, thread) || !is_kept(b, into))
+		return;
+	from = &b->threads[thread];
+	to = &b->threads[into];
+	b->profile->out_of_memory += tree_merge(&to->tree, &b->symbols, &from->tree);
+	widen(&to->like, from->like.t_first_ns, from->like.t_last_ns);
+	lookup_remove(&b->thread_names, thread_hash(&from->like), thread);
+	tree_release(&from->tree, &b->symbols);
+	b->run_count -= from->like.run_count;
+	free(from->like.runs);
+	free(from->like.name);
+	*from = (struct built_thread){.next_free = b->free_thread};
+	b->free_thread = thread + 1;
 }
 
 uint32_t builder_symbol(struct builder *b, const char *name, size_t name_bytes, const char *file, size_t file_bytes,
@@ -350,15 +435,20 @@ static bool cut_to_window(struct builder *b, uint64_t *first_ns, uint64_t *last_
 		return true;
 	from_ns = b->start_ns + b->options.from_ns;
 	to_ns = b->options.to_ns ? b->start_ns + b->options.to_ns : UINT64_MAX; /* itself outside */
-	if (*last_ns < from_ns || *first_ns >= to_ns)
+	if (*last_ns < from_ns || *first_ns >= to_ns) {
+		b->profile->filtered += *count;
 		return false;
+	}
 	pause_ns = *count > 1 ? (*last_ns - *first_ns) / (*count - 1) : 0;
 	if (pause_ns && *first_ns < from_ns)
 		before = (from_ns - *first_ns + pause_ns - 1) / pause_ns;
 	if (pause_ns && *last_ns >= to_ns)
 		behind = (*last_ns - to_ns) / pause_ns + 1;
-	if (before + behind >= *count)
+	if (before + behind >= *count) {
+		b->profile->filtered += *count;
 		return false;
+	}
+	b->profile->filtered += before + behind;
 	kept = *count - before - behind;
 	*weight_ns = (uint64_t)((double)*weight_ns * (double)kept / (double)*count);
 	*first_ns += before * pause_ns;
@@ -476,8 +566,11 @@ int builder_finish(struct builder *b, struct profile **ret_profile)
 		return b->err = -ENOMEM;
 	for (uint32_t i = 0; i < b->thread_count; i++) {
 		struct built_thread *from = &b->threads[i];
-		struct thread_tree *to = &p->threads[i];
+		struct thread_tree *to = &p->threads[p->thread_count];
 
+		if (!is_kept(b, i))
+			continue;
+		p->thread_count++;
 		*to = from->like;
 		to->nodes = from->tree.nodes;
 		to->node_count = from->tree.count;
@@ -492,7 +585,6 @@ int builder_finish(struct builder *b, struct profile **ret_profile)
 		if (p->t_end_ns < to->t_last_ns)
 			p->t_end_ns = to->t_last_ns;
 	}
-	p->thread_count = b->thread_count;
 	p->has_runs = b->options.runs;
 	b->thread_count = 0;
 	b->profile = NULL;

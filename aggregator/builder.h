@@ -36,6 +36,10 @@ struct profile *builder_profile(struct builder *builder);
 bool builder_has_window(const struct builder *builder);
 /* Whether a window was asked for, or the runs: input without time order cannot give either. */
 bool builder_wants_time(const struct builder *builder);
+/* The window, from the profile's start; to_ns 0: to its end. */
+void builder_window(const struct builder *builder, uint64_t *ret_from_ns, uint64_t *ret_to_ns);
+/* Whether the runs are kept. */
+bool builder_keeps_runs(const struct builder *builder);
 
 /* Names one of the profile's values (struct profile, values). Ours by their names; another one takes `index`, or the next free place from
  * VALUE_ON_CPU on. VALUE_SAMPLES, count, is there from the start. The place, or BUILDER_NONE: no place is left, or no memory. */
@@ -46,6 +50,12 @@ uint32_t builder_process(struct builder *builder, const struct process *process)
 /* The thread with this process, interpreter, tid, name (copied; NULL: none) and is_main; its times are widened by
  * those of `like`, whose other fields are not looked at. */
 uint32_t builder_thread(struct builder *builder, const struct thread_tree *like);
+/* A new thread, though there be one that looks the same: for what tells its threads apart by numbers. */
+uint32_t builder_new_thread(struct builder *builder, const struct thread_tree *like);
+/* The thread has this tid, name and is_main from now on. */
+void builder_describe_thread(struct builder *builder, uint32_t thread, const struct thread_tree *like);
+/* Adds the tree of a thread to another's, and its number is used again for the next new thread. Runs do not go with it. */
+void builder_fold_thread(struct builder *builder, uint32_t thread, uint32_t into);
 /* By content; texts need no terminator, and what is not UTF-8 or is NUL in them is replaced. */
 uint32_t builder_symbol(struct builder *builder, const char *name, size_t name_bytes, const char *file,
                         size_t file_bytes, uint32_t first_line, uint8_t kind, uint8_t flags);
@@ -55,7 +65,7 @@ uint32_t builder_child(struct builder *builder, uint32_t thread, uint32_t parent
 /* Adds self values, by enum value_index, to a node. node BUILDER_NONE: counts the samples as left out for want of memory. */
 void builder_add(struct builder *builder, uint32_t thread, uint32_t node, const uint64_t values[VALUE_COUNT]);
 /* Adds samples with a time: to the node's own values (those of ours, VALUE_WALL and by STATUS_* bits), and to the runs where these are kept.
- * The samples lie evenly between the first and the last. What lies outside of the window is left out. */
+ * The samples lie evenly between the first and the last. What lies outside of the window is left out, and counted as filtered. */
 void builder_run(struct builder *builder, uint32_t thread, uint32_t node, uint64_t t_first_ns, uint64_t t_last_ns,
                  uint64_t count, uint64_t weight_ns, unsigned status);
 /* Adds a run alone, whose values were added to a node already (transform.c). */

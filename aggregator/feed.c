@@ -59,8 +59,8 @@ static int add_process(struct aggregator *aggregator, const struct rec_target *r
 	}
 	budget_charge(&aggregator->budget, sizeof(kept));
 	aggregator->processes[aggregator->process_count++] = kept;
-	if (aggregator->attached_ns == 0)
-		aggregator->attached_ns = record->t_ns;
+	if (aggregator->tally.attached_ns == 0)
+		aggregator->tally.attached_ns = record->t_ns;
 	return 0;
 }
 
@@ -80,7 +80,8 @@ static int feed_target(struct aggregator *aggregator, const struct rec_target *r
 	return -EPROTO;
 }
 
-static int add_thread(struct aggregator *aggregator, const struct rec_thread *record, uint32_t process)
+static int add_thread(struct aggregator *aggregator, const struct rec_thread *record, uint32_t process,
+                      struct record_fate *fate)
 {
 	struct kept_process *kept = &aggregator->processes[process];
 	struct thread *thread;
@@ -109,14 +110,16 @@ static int add_thread(struct aggregator *aggregator, const struct rec_thread *re
 	}
 	aggregator->threads[aggregator->thread_count++] = thread;
 	kept->thread_count++;
+	fate->excluded = thread->excluded;
 	return 0;
 }
 
-static int feed_thread(struct aggregator *aggregator, const struct rec_thread *record)
+static int feed_thread(struct aggregator *aggregator, const struct rec_thread *record, struct record_fate *fate)
 {
 	struct thread *thread;
 	uint32_t process;
 	uint32_t index;
+	int err;
 
 	if (record->head.bytes < sizeof(*record) ||
 	    !text_fits(&record->head, sizeof(*record), record->name_bytes, record->text) || record->id == 0)
@@ -126,14 +129,16 @@ static int feed_thread(struct aggregator *aggregator, const struct rec_thread *r
 		return -EPROTO;
 	index = lookup_id(&aggregator->thread_ids, record->id);
 	if (index == LOOKUP_NONE)
-		return add_thread(aggregator, record, process);
+		return add_thread(aggregator, record, process, fate);
 	thread = aggregator->threads[index];
 	if (thread->process != process || thread->interpreter != record->interpreter)
 		return -EPROTO;
-	return thread_describe(thread, record, &aggregator->options);
+	err = thread_describe(thread, record, &aggregator->options);
+	fate->excluded = thread->excluded;
+	return err;
 }
 
-static int feed_stack(struct aggregator *aggregator, const struct rec_stack *record)
+static int feed_stack(struct aggregator *aggregator, const struct rec_stack *record, struct record_fate *fate)
 {
 	struct thread *thread;
 	enum taken taken;
@@ -144,34 +149,35 @@ static int feed_stack(struct aggregator *aggregator, const struct rec_stack *rec
 		return -EPROTO;
 	index = lookup_id(&aggregator->thread_ids, record->thread);
 	if (index == LOOKUP_NONE) {
-		aggregator->malformed_samples += record->count;
+		aggregator->tally.malformed_samples += record->count;
 		return -EPROTO;
 	}
 	thread = aggregator->threads[index];
 	err = thread_take(thread, &aggregator->symbols, &aggregator->options, record, &taken);
 	if (err == -EPROTO) {
-		aggregator->malformed_samples += record->count;
+		aggregator->tally.malformed_samples += record->count;
 		return err;
 	}
 	if (err)
 		taken = TAKEN_NO_MEMORY;
 	switch (taken) {
 	case TAKEN_COUNTED:
+		*fate = (struct record_fate){.counted = true, .cut = thread->stack.start};
 		break;
 	case TAKEN_FILTERED:
-		aggregator->filtered += record->count;
+		aggregator->tally.filtered += record->count;
 		break;
 	case TAKEN_OMITTED:
-		aggregator->omitted += record->count;
+		aggregator->tally.omitted += record->count;
 		break;
 	case TAKEN_NO_MEMORY:
-		aggregator->out_of_memory += record->count;
+		aggregator->tally.out_of_memory += record->count;
 		break;
 	}
-	if (aggregator->first_ns == 0 || record->t_first_ns < aggregator->first_ns)
-		aggregator->first_ns = record->t_first_ns;
-	if (aggregator->last_ns < record->t_last_ns)
-		aggregator->last_ns = record->t_last_ns;
+	if (aggregator->tally.first_ns == 0 || record->t_first_ns < aggregator->tally.first_ns)
+		aggregator->tally.first_ns = record->t_first_ns;
+	if (aggregator->tally.last_ns < record->t_last_ns)
+		aggregator->tally.last_ns = record->t_last_ns;
 	/* Relaxed: only this thread writes it, and nothing hangs on it. */
 	atomic_store_explicit(&aggregator->samples, aggregator_samples(aggregator) + record->count, memory_order_relaxed);
 	return err;
@@ -199,7 +205,7 @@ static int feed_mark(struct aggregator *aggregator, const struct rec_mark *recor
 	return 0;
 }
 
-static int dispatch(struct aggregator *aggregator, const struct rec_head *record)
+static int dispatch(struct aggregator *aggregator, const struct rec_head *record, struct record_fate *fate)
 {
 	if (record->bytes < sizeof(*record) || record->bytes % 8 != 0 || record->bytes > REC_BYTES_MAX)
 		return -EPROTO;
@@ -211,9 +217,9 @@ static int dispatch(struct aggregator *aggregator, const struct rec_head *record
 			return -EPROTO;
 		return symbols_forget(&aggregator->symbols, ((const struct rec_forget *)record)->id);
 	case REC_THREAD:
-		return feed_thread(aggregator, (const struct rec_thread *)record);
+		return feed_thread(aggregator, (const struct rec_thread *)record, fate);
 	case REC_STACK:
-		return feed_stack(aggregator, (const struct rec_stack *)record);
+		return feed_stack(aggregator, (const struct rec_stack *)record, fate);
 	case REC_FACTS:
 		return feed_facts(aggregator, (const struct rec_facts *)record);
 	case REC_TARGET:
@@ -227,12 +233,15 @@ static int dispatch(struct aggregator *aggregator, const struct rec_head *record
 
 int aggregator_feed(struct aggregator *aggregator, const struct rec_head *record)
 {
+	struct record_fate fate = {0};
 	int err;
 
 	aggregator->mark_sequence = 0;
 	aggregator->mark_ns = 0;
-	err = dispatch(aggregator, record);
+	err = dispatch(aggregator, record, &fate);
 	if (err == -EPROTO)
-		aggregator->malformed_records++;
+		aggregator->tally.malformed_records++;
+	else if (aggregator->options.on_record && (err == 0 || record->type == REC_STACK))
+		aggregator->options.on_record(aggregator->options.on_record_context, record, &fate);
 	return err;
 }

@@ -3,14 +3,11 @@
  * become one. A thread's id is forgotten with it: ids are never used twice. */
 #include "aggregator/state.h"
 
-/* So many threads more before the process is looked through again, so that the search costs little per thread. */
-enum { FOLD_STEP = 256 };
-
 static void fold(struct aggregator *aggregator, struct kept_process *process, const struct thread *thread)
 {
 	if (thread->t_first_ns == 0)
 		return;
-	aggregator->out_of_memory += tree_merge(&process->ended, &aggregator->symbols, &thread->tree);
+	aggregator->tally.out_of_memory += tree_merge(&process->ended, &aggregator->symbols, &thread->tree);
 	if (process->ended_first_ns == 0 || thread->t_first_ns < process->ended_first_ns)
 		process->ended_first_ns = thread->t_first_ns;
 	if (process->ended_last_ns < thread->t_last_ns)

@@ -88,15 +88,15 @@ static int copy_processes(struct profile *profile, const struct aggregator *aggr
 /* From the first tick (the attachment, when there was none) to the mark, or to the last tick. */
 static void set_times(struct profile *profile, const struct aggregator *aggregator)
 {
-	uint64_t start_ns = aggregator->first_ns;
-	uint64_t end_ns = aggregator->last_ns;
+	uint64_t start_ns = aggregator->tally.first_ns;
+	uint64_t end_ns = aggregator->tally.last_ns;
 	struct rec_facts facts;
 
 	profile_facts(profile, &facts);
 	if (facts.t_start_ns && (start_ns == 0 || facts.t_start_ns < start_ns))
 		start_ns = facts.t_start_ns;
 	if (start_ns == 0)
-		start_ns = aggregator->attached_ns;
+		start_ns = aggregator->tally.attached_ns;
 	if (end_ns < facts.t_last_ns)
 		end_ns = facts.t_last_ns;
 	if (aggregator->mark_ns)
@@ -127,11 +127,11 @@ int aggregator_profile(struct aggregator *aggregator, struct profile **ret_profi
 	profile->interval_ns = aggregator->options.interval_ns;
 	profile->sequence = aggregator->mark_sequence;
 	profile->mode = mode_names[aggregator->options.mode];
-	profile->filtered = aggregator->filtered;
-	profile->omitted = aggregator->omitted;
-	profile->out_of_memory = aggregator->out_of_memory;
-	profile->malformed_samples = aggregator->malformed_samples;
-	profile->malformed_records = aggregator->malformed_records;
+	profile->filtered = aggregator->tally.filtered;
+	profile->omitted = aggregator->tally.omitted;
+	profile->out_of_memory = aggregator->tally.out_of_memory;
+	profile->malformed_samples = aggregator->tally.malformed_samples;
+	profile->malformed_records = aggregator->tally.malformed_records;
 	*ret_profile = profile;
 	return 0;
 }

@@ -15,9 +15,6 @@
 #include "aggregator/thread.h"
 #include "aggregator/tree.h"
 
-/* From how many threads of one process on the ended ones are folded. */
-enum { FOLD_THREADS = 1024 };
-
 /* A target. */
 struct kept_process {
 	struct process process;
@@ -40,8 +37,7 @@ struct aggregator {
 	uint32_t process_count, process_room;
 	struct lookup target_ids;
 
-	uint64_t filtered, omitted, out_of_memory, malformed_samples, malformed_records;
-	uint64_t attached_ns, first_ns, last_ns; /* first attachment, first and last sample; 0: none yet */
+	struct tally tally;
 	uint64_t realtime_offset_ns;             /* CLOCK_REALTIME - CLOCK_MONOTONIC when the aggregator was made */
 	uint64_t mark_sequence, mark_ns;         /* of the last record, if that was a mark; else 0 */
 	_Atomic uint64_t samples;

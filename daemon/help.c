@@ -52,6 +52,8 @@ static const char profile_options[] =
 	"  -f, --format FORMAT     default: by the suffix of -o, else flamegraph; may be given several times\n"
 	"  -o, --output FILE       default: sampled-PID-TIME.SUFFIX here; -: standard output;\n"
 	"                          as many as -f, or one: the stem of all names\n"
+	"      --record FILE       everything that is sampled, for sampled convert (suffix .sampled);\n"
+	"                          without -f and -o nothing else is written\n"
 	"      --collapsed-style STYLE\n"
 	"                          sampled (default) or tachyon\n"
 	"      --stats             what reading the processes cost\n"

@@ -8,16 +8,12 @@
 
 #include "daemon/error.h"
 
-#define TREES_MAX_BYTES (UINT64_C(4) << 30)
-/* 24 bytes each. */
-#define RUNS_MAX (UINT64_C(1) << 25)
-
 static int read_profile(struct loaded *to, struct input *in, const struct filters *filters, bool runs,
                         struct fault *fault)
 {
-	struct builder_options options = {.memory_max_bytes = TREES_MAX_BYTES,
+	struct builder_options options = {.memory_max_bytes = LOAD_TREES_MAX_BYTES,
 	                                  .runs = runs,
-	                                  .runs_max = RUNS_MAX,
+	                                  .runs_max = LOAD_RUNS_MAX,
 	                                  .from_ns = filters->from_ns,
 	                                  .to_ns = filters->to_ns};
 	struct builder *builder;
@@ -104,7 +100,7 @@ struct joining {
 static int join(struct joining *j, const struct loaded *from, const struct filters *filters, bool runs, bool first,
                 struct fault *fault)
 {
-	struct builder_options options = {.memory_max_bytes = TREES_MAX_BYTES, .runs = runs};
+	struct builder_options options = {.memory_max_bytes = LOAD_TREES_MAX_BYTES, .runs = runs};
 	struct transform how = filters->how;
 	int err = 0;
 
@@ -125,7 +121,7 @@ static int join(struct joining *j, const struct loaded *from, const struct filte
 
 static int prune(struct profile **profile, double min_percent, bool runs)
 {
-	struct builder_options options = {.memory_max_bytes = TREES_MAX_BYTES, .runs = runs};
+	struct builder_options options = {.memory_max_bytes = LOAD_TREES_MAX_BYTES, .runs = runs};
 	struct builder *builder;
 	struct profile *pruned;
 	int err = builder_new(&builder, &options);
@@ -154,6 +150,11 @@ static int finish(struct joining *j, const struct filters *filters, bool runs)
 	return err;
 }
 
+static const char *input_name(const char *path)
+{
+	return strcmp(path, "-") == 0 ? "standard input" : path;
+}
+
 int load_all(struct loaded *ret_loaded, char *const *paths, int count, const struct filters *filters, bool runs)
 {
 	struct joining j = {0};
@@ -166,6 +167,8 @@ int load_all(struct loaded *ret_loaded, char *const *paths, int count, const str
 		struct loaded one;
 
 		err = load_file(&one, paths[i], filters, runs, &fault);
+		if (!err && fault.why[0])
+			error_fault(&fault, "%s", input_name(paths[i]));
 		if (!err && count == 1 && one.profile && !filters_fold(filters)) {
 			j.result = one; /* as it is: no second tree */
 		} else if (!err) {
@@ -173,7 +176,7 @@ int load_all(struct loaded *ret_loaded, char *const *paths, int count, const str
 			loaded_release(&one);
 		}
 		if (err)
-			error_fault(&fault, "cannot read %s", strcmp(paths[i], "-") == 0 ? "standard input" : paths[i]);
+			error_fault(&fault, "cannot read %s", input_name(paths[i]));
 	}
 	if (!err) {
 		err = finish(&j, filters, runs);

@@ -10,6 +10,10 @@
 #include "daemon/filters.h"
 #include "exporters/format.h"
 
+/* Bounds of what is read: of trees and symbols, and how many runs (24 bytes each). */
+#define LOAD_TREES_MAX_BYTES (UINT64_C(4) << 30)
+#define LOAD_RUNS_MAX        (UINT64_C(1) << 25)
+
 /* One input: its profile, or, where the format has no more than that, its call graph. */
 struct loaded {
 	const struct format *format;
@@ -18,7 +22,8 @@ struct loaded {
 };
 
 /* Reads a file ("-": standard input), by its content, in the filters' window of time; with its runs where these are asked for. 0 or -errno with
- * *fault filled: -EINVAL what was asked for is not in such a file (usage), -ENOTSUP it is no format that is known, -EPROTO it is malformed. */
+ * *fault filled: -EINVAL what was asked for is not in such a file (usage), -ENOTSUP it is no format that is known, -EPROTO it is malformed.
+ * 0 with a text in *fault: it was read, and that is to be said of it (a recording that is cut off). */
 int load_file(struct loaded *ret_loaded, const char *path, const struct filters *filters, bool runs,
               struct fault *fault);
 void loaded_release(struct loaded *loaded);

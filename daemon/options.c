@@ -25,6 +25,7 @@ enum {
 	OPT_REALTIME,
 	OPT_SVG,
 	OPT_COLLAPSED_STYLE,
+	OPT_RECORD,
 	OPT_VERSION,
 	OPT_LATER, /* part of the contract, comes later */
 };
@@ -49,6 +50,7 @@ static const struct option long_options[] = {
 	{"realtime", no_argument, NULL, OPT_REALTIME},
 	{"svg", no_argument, NULL, OPT_SVG},
 	{"collapsed-style", required_argument, NULL, OPT_COLLAPSED_STYLE},
+	{"record", required_argument, NULL, OPT_RECORD},
 	{"quiet", no_argument, NULL, 'q'},
 	{"verbose", no_argument, NULL, 'v'},
 	{"version", no_argument, NULL, OPT_VERSION},
@@ -56,7 +58,6 @@ static const struct option long_options[] = {
 	{"native", no_argument, NULL, OPT_LATER},
 	{"blocking", no_argument, NULL, OPT_LATER},
 	{"opcodes", no_argument, NULL, OPT_LATER},
-	{"record", required_argument, NULL, OPT_LATER},
 	{"async", no_argument, NULL, OPT_LATER},
 	{"locals", no_argument, NULL, OPT_LATER},
 	{NULL, 0, NULL, 0},
@@ -172,6 +173,11 @@ static int read_one(struct options *o, int letter, const char *text, struct faul
 		return read_mode(o, text, fault);
 	case OPT_COLLAPSED_STYLE:
 		return options_read_style(&o->collapsed_style, text, fault);
+	case OPT_RECORD:
+		if (*text == '\0' || strcmp(text, "-") == 0)
+			return fault_set(fault, -EINVAL, "it grows while sampling goes on", "--record %s: a recording is a file", text);
+		o->record = text;
+		return 0;
 	case OPT_OMIT:
 		return read_regex(&o->omit, &o->has_omit, "omit", text, fault);
 	case OPT_STOP:

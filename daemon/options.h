@@ -30,6 +30,7 @@ struct options {
 	size_t format_count;
 	const char *outputs[OPTION_LIST_MAX]; /* each -o */
 	size_t output_count;
+	const char *record; /* --record; NULL: none */
 	enum collapsed_style collapsed_style;
 	enum sample_mode mode;
 	struct thread_filter threads[OPTION_LIST_MAX]; /* each -t; none: all threads */

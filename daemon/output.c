@@ -30,6 +30,8 @@ int output_find_format(const char *name, const struct format **ret_format, struc
 		return 0;
 	}
 	snprintf(hint, sizeof(hint), "formats: %s", format_names());
+	if (format && strcmp(name, "recording") == 0)
+		return fault_set(fault, -EINVAL, "attach and run write one: --record FILE", "-f recording: it is made while sampling");
 	if (format)
 		return fault_set(fault, -EINVAL, hint, "-f %s: it can only be read", name);
 	for (size_t i = 0; i < sizeof(formats_later) / sizeof(formats_later[0]); i++)
@@ -55,6 +57,9 @@ int output_guess_format(const char *path, const struct format **ret_format, stru
 		return 0;
 	if (strcmp(path, "-") == 0 || !strchr(base_name(path), '.'))
 		return output_find_format("flamegraph", ret_format, fault);
+	if (strcmp(strrchr(path, '.'), ".sampled") == 0)
+		return fault_set(fault, -EINVAL, "attach and run write one: --record FILE", "-o %s: a recording is made while sampling",
+		                 path);
 	snprintf(hint, sizeof(hint), "give -f; formats: %s", format_names());
 	return fault_set(fault, -EINVAL, hint, "-o %s: its suffix tells no format", path);
 }
@@ -97,6 +102,11 @@ static int name_output(struct output *o, const char *path, bool is_stem, const c
 
 static int check_pairs(const struct outputs *outputs, struct fault *fault)
 {
+	const char *record = outputs->recorder.path;
+
+	for (size_t i = 0; i < outputs->count && record; i++)
+		if (outputs->items[i].path && strcmp(outputs->items[i].path, record) == 0)
+			return fault_set(fault, -EINVAL, "", "%s: named for two files", record);
 	for (size_t i = 0; i < outputs->count; i++)
 		for (size_t j = i + 1; j < outputs->count; j++) {
 			const struct output *a = &outputs->items[i], *b = &outputs->items[j];
@@ -147,14 +157,15 @@ int outputs_plan(struct outputs *ret_outputs, const struct options *options, pid
 	struct tm local;
 	int err = 0;
 
-	*ret_outputs = (struct outputs){.lock = PTHREAD_MUTEX_INITIALIZER};
+	*ret_outputs = (struct outputs){.lock = PTHREAD_MUTEX_INITIALIZER, .recorder = {.fd = -1, .path = options->record}};
 	if (formats && paths && formats != paths && !is_stem)
 		return fault_set(fault, -EINVAL, "as many -o as -f, or one -o as the stem of all",
 		                 "%zu -f and %zu -o do not pair", formats, paths);
 	if (is_stem && strcmp(options->outputs[0], "-") == 0)
 		return fault_set(fault, -EINVAL, "", "-o -: standard output takes one format only");
-	count = count ? count : 1;
-	ret_outputs->items = calloc(2 * count, sizeof(*ret_outputs->items));
+	if (count == 0 && !options->record)
+		count = 1;
+	ret_outputs->items = calloc(2 * count + 1, sizeof(*ret_outputs->items));
 	ret_outputs->writer = calloc(1, sizeof(*ret_outputs->writer));
 	if (!ret_outputs->items || !ret_outputs->writer) {
 		err = -ENOMEM;
@@ -182,6 +193,8 @@ int outputs_plan(struct outputs *ret_outputs, const struct options *options, pid
 		err = check_pairs(ret_outputs, fault);
 	if (err)
 		goto fail;
+	if (count > 0)
+		ret_outputs->recorder.beside = ret_outputs->items[0].path;
 	ret_outputs->options = (struct export_options){.collapsed_style = options->collapsed_style};
 	ret_outputs->options.color = terminal_color(STDOUT_FILENO) && outputs_use_stdout(ret_outputs);
 	return 0;
@@ -197,11 +210,25 @@ void outputs_release(struct outputs *outputs)
 		free(outputs->items[i].path);
 		free(outputs->items[i].stem);
 	}
+	recorder_release(&outputs->recorder);
 	free(outputs->items);
 	free(outputs->writer);
 	outputs->items = NULL;
 	outputs->writer = NULL;
 	outputs->count = 0;
+}
+
+static bool needs_runs(const struct outputs *outputs)
+{
+	for (size_t i = 0; i < outputs->count; i++)
+		if (outputs->items[i].format->needs == NEEDS_RUNS)
+			return true;
+	return false;
+}
+
+bool outputs_record(const struct outputs *outputs)
+{
+	return outputs->recorder.path || needs_runs(outputs);
 }
 
 bool outputs_use_stdout(const struct outputs *outputs)
@@ -210,6 +237,16 @@ bool outputs_use_stdout(const struct outputs *outputs)
 		if (!outputs->items[i].path)
 			return true;
 	return false;
+}
+
+static int check_record(const char *path)
+{
+	struct fault fault = {0};
+	int err = path ? recorder_check(path, &fault) : 0;
+
+	if (err)
+		error_fault(&fault, "cannot write %s", path);
+	return err;
 }
 
 int outputs_check(struct outputs *outputs)
@@ -235,7 +272,7 @@ int outputs_check(struct outputs *outputs)
 			return err;
 		}
 	}
-	return 0;
+	return check_record(outputs->recorder.path);
 }
 
 /* Says which file is being made, for outputs_give_up(). */
@@ -313,8 +350,33 @@ static int write_to(struct outputs *outputs, const struct output *o, const char 
 	return err;
 }
 
+int outputs_finish_recording(struct outputs *outputs)
+{
+	const struct recorder *recorder = &outputs->recorder;
+	int err = recorder_finish(&outputs->recorder);
+
+	return err || !recorder->writer || !recorder->path ? err : announce(outputs, recorder->path);
+}
+
+/* Writes one format, of the profile or, where time order is needed, of the same as it was recorded, which is read at its first use. */
+static int write_one(struct outputs *outputs, const struct output *o, const char *path, const struct profile *profile,
+                     struct profile **timed)
+{
+	struct fault fault = {0};
+	int err;
+
+	if (o->format->needs != NEEDS_RUNS)
+		return write_to(outputs, o, path, profile);
+	err = *timed ? 0 : recorder_read(&outputs->recorder, profile->sequence, timed, &fault);
+	if (!err)
+		return write_to(outputs, o, path, *timed);
+	error_fault(&fault, "cannot write %s", path ? path : "standard output");
+	return err;
+}
+
 int outputs_write(struct outputs *outputs, const struct profile *profile)
 {
+	struct profile *timed = NULL;
 	int first = 0;
 
 	for (size_t i = 0; i < outputs->count; i++) {
@@ -323,16 +385,17 @@ int outputs_write(struct outputs *outputs, const struct profile *profile)
 		int err;
 
 		if (profile->sequence == 0) {
-			err = write_to(outputs, o, o->path, profile);
+			err = write_one(outputs, o, o->path, profile, &timed);
 		} else if (asprintf(&snapshot, "%s.%04" PRIu64 "%s", o->stem, profile->sequence, o->suffix) < 0) {
 			snapshot = NULL;
 			err = -ENOMEM;
 			error_note("cannot write snapshot %" PRIu64 ": out of memory", profile->sequence);
 		} else {
-			err = write_to(outputs, o, snapshot, profile);
+			err = write_one(outputs, o, snapshot, profile, &timed);
 		}
 		free(snapshot);
 		first = first ? first : err;
 	}
+	profile_free(timed);
 	return first;
 }

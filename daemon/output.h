@@ -13,6 +13,7 @@
 #include "aggregator/profile.h"
 #include "base/fault.h"
 #include "daemon/options.h"
+#include "daemon/recorder.h"
 #include "exporters/format.h"
 
 struct output {
@@ -27,6 +28,7 @@ struct outputs {
 	struct output *items; /* owned */
 	size_t count;
 	struct export_options options;
+	struct recorder recorder; /* used where outputs_record() */
 	struct writer *writer; /* owned; one file is written at a time */
 	pthread_mutex_t lock;  /* guards tmp_path, so that another thread can give up */
 	char *tmp_path;        /* of the file being written, owned; NULL: none */
@@ -44,8 +46,12 @@ void outputs_release(struct outputs *outputs);
 /* Tries whether every output can be opened, before time is spent on sampling. Leaves nothing behind. 0 or -errno,
  * after it has said what is wrong. */
 int outputs_check(struct outputs *outputs);
+/* Whether the session is to be recorded: for --record, or for a format that needs time order. */
+bool outputs_record(const struct outputs *outputs);
 bool outputs_use_stdout(const struct outputs *outputs);
 
+/* Ends the recording and, where it has a name, prints it as that of a file. 0 or -errno, after it was reported. */
+int outputs_finish_recording(struct outputs *outputs);
 /* Writes a profile in every format: the final one, or, when its sequence number is not 0, a snapshot. Each file's
  * name is printed on standard output when the file is whole. An output that fails is reported and does not keep
  * the others from being written. 0 or the first -errno. */

@@ -69,8 +69,10 @@ static void write_snapshots(struct publisher *p)
 static void write_final(struct publisher *p)
 {
 	struct profile *profile = NULL;
-	int err = aggregator_profile(p->aggregator, &profile);
+	int err;
 
+	note_error(p, outputs_finish_recording(p->outputs));
+	err = aggregator_profile(p->aggregator, &profile);
 	if (err)
 		error_note("cannot write the profile: out of memory");
 	else

@@ -63,6 +63,8 @@ static int make_pipeline(struct session *s)
 		.thread_filter_count = o->thread_count,
 		.interval_ns = o->interval_ns,
 		.memory_max_bytes = TREES_MAX_BYTES,
+		.on_record = outputs_record(&s->outputs) ? recorder_take : NULL,
+		.on_record_context = &s->outputs.recorder,
 	};
 	int err = ring_new(&s->ring, o->interval_ns <= RING_FAST_INTERVAL_NS ? RING_FAST_BYTES : RING_BYTES);
 
@@ -121,8 +123,11 @@ static int start(struct session *s)
 {
 	struct itimerspec end = {.it_value = clock_to_timespec(s->options->duration_ns)};
 	struct fault fault = {0};
-	int err = publisher_new(&s->publisher, s->sampler, s->aggregator, &s->outputs);
+	int err;
 
+	if (outputs_record(&s->outputs) && recorder_start(&s->outputs.recorder, s->aggregator, s->options))
+		return -EIO;
+	err = publisher_new(&s->publisher, s->sampler, s->aggregator, &s->outputs);
 	if (err) {
 		error_note("cannot start: %s", strerror(-err));
 		return err;

@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "exporters/formats.h"
+#include "exporters/recording.h"
 
 /* The registry: one line a format. The first is the default. What begins like no other (text) is asked last. */
 static const struct format formats[] = {
@@ -25,6 +26,7 @@ static const struct format formats[] = {
 	 .write = collapsed_write,
 	 .detect = collapsed_detect,
 	 .read = collapsed_read},
+	{.name = "recording", .suffix = ".sampled", .mime = "application/octet-stream", .detect = recording_detect, .read = recording_read, .timed = true},
 };
 
 /* Other suffixes that people use for a format. */

@@ -40,7 +40,8 @@ struct format {
 	/* Whether what begins so (up to 4,096 bytes, unpacked) is in this format; NULL: it is not read. Formats are asked in the table's order. */
 	bool (*detect)(const unsigned char *head, size_t bytes);
 	/* One of these reads it. 0 or -errno with *fault filled: -EPROTO when it is malformed (fault says at which byte or line, and in what),
-	 * -ENOMEM, -errno of reading. What could be read before stays in the builder. Hostile input. */
+	 * -ENOMEM, -errno of reading. What could be read before stays in the builder. 0 with a text in *fault (which is empty before): it was
+	 * read, and that is to be said of it. Hostile input. */
 	int (*read)(struct input *from, struct builder *to, struct fault *fault);
 	int (*read_callgraph)(struct input *from, struct callgraph *to, struct fault *fault);
 	bool timed; /* read tells time order: it adds runs (builder_run()) */

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/recorder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/error.h"
+#include "daemon/load.h"
+#include "exporters/writer.h"
+
+int recorder_check(const char *path, struct fault *fault)
+{
+	struct writer *w = malloc(sizeof(*w));
+	int fd, err;
+
+	if (!w)
+		return fault_set(fault, -ENOMEM, "", "out of memory");
+	err = writer_open(w, path, fault); /* looks at what is there, and whether the directory takes a file */
+	if (!err)
+		writer_abort(w);
+	free(w);
+	if (err)
+		return err;
+	fd = open(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0 && errno != ENOENT)
+		return fault_set(fault, -errno, "", "%s", strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return 0;
+}
+
+/* A file without a name, that goes with us. A descriptor or -errno. */
+static int open_nameless(const char *beside)
+{
+	const char *slash = beside ? strrchr(beside, '/') : NULL, *temporary = getenv("TMPDIR");
+	char *directory = slash ? strndup(beside, (size_t)(slash - beside) + 1) : strdup("."), *name;
+	int fd = directory ? open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600) : -1;
+
+	free(directory);
+	if (fd >= 0)
+		return fd;
+	if (asprintf(&name, "%s/sampled-XXXXXX", temporary && temporary[0] ? temporary : "/tmp") < 0)
+		return -ENOMEM;
+	fd = mkostemp(name, O_CLOEXEC);
+	if (fd < 0)
+		fd = -errno;
+	else
+		unlink(name);
+	free(name);
+	return fd;
+}
+
+static void complain(struct recorder *r, const struct fault *fault)
+{
+	r->failed = true;
+	error_fault(fault, "cannot write %s", r->path ? r->path : "the recording that time order needs");
+}
+
+int recorder_start(struct recorder *r, struct aggregator *aggregator, const struct options *options)
+{
+	struct recording_options how = {
+		.interval_ns = options->interval_ns,
+		.mode = options->mode,
+		.realtime_offset_ns = aggregator_realtime_offset_ns(aggregator),
+		.pack = true,
+	};
+	struct fault fault = {0};
+	int err = 0;
+
+	if (r->path)
+		err = recording_open(&r->fd, r->path, &fault);
+	else if ((r->fd = open_nameless(r->beside)) < 0)
+		err = fault_set(&fault, r->fd, "TMPDIR names a directory for it", "%s", strerror(-r->fd));
+	if (!err) {
+		r->aggregator = aggregator;
+		err = recording_writer_new(&r->writer, r->fd, &how);
+		if (err)
+			fault_set(&fault, err, "", "%s", strerror(-err));
+	}
+	if (err)
+		complain(r, &fault);
+	return err;
+}
+
+static void report(struct recorder *r)
+{
+	int err = recording_writer_error(r->writer);
+	struct fault fault;
+
+	if (!err || r->failed)
+		return;
+	fault_set(&fault, err, "what was recorded before stays readable", "%s", strerror(-err));
+	complain(r, &fault);
+}
+
+void recorder_take(void *recorder, const struct rec_head *record, const struct record_fate *fate)
+{
+	struct recorder *r = recorder;
+	struct tally tally;
+
+	if (!r->writer || r->failed)
+		return;
+	if (record && (record->type == REC_FACTS || record->type == REC_MARK))
+		aggregator_tally(r->aggregator, &tally);
+	recording_writer_take(r->writer, record, fate, &tally);
+	report(r);
+}
+
+int recorder_finish(struct recorder *r)
+{
+	struct tally tally;
+
+	if (!r->writer)
+		return 0;
+	aggregator_tally(r->aggregator, &tally);
+	recording_writer_finish(r->writer, &tally);
+	report(r);
+	return recording_writer_error(r->writer);
+}
+
+int recorder_read(const struct recorder *r, uint64_t sequence, struct profile **ret_profile, struct fault *fault)
+{
+	struct builder_options options = {.memory_max_bytes = LOAD_TREES_MAX_BYTES, .runs = true, .runs_max = LOAD_RUNS_MAX};
+	struct input *in = malloc(sizeof(*in));
+	struct builder *builder = NULL;
+	char path[64];
+	int err = in ? builder_new(&builder, &options) : -ENOMEM;
+
+	if (err) {
+		free(in);
+		return fault_set(fault, err, "", "out of memory");
+	}
+	/* Opened anew: it is read at a place of its own, while it is being written. */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", r->fd);
+	err = input_open(in, path, fault);
+	if (!err) {
+		err = recording_read_to_mark(in, builder, sequence, fault);
+		input_close(in);
+	}
+	if (!err) {
+		err = builder_finish(builder, ret_profile);
+		if (err)
+			fault_set(fault, err, "", "%s", strerror(-err));
+	}
+	if (err == -E2BIG)
+		fault_set(fault, err, "--record, then sampled convert with --from and --to",
+		          "there are more samples than fit into this format");
+	builder_free(builder);
+	free(in);
+	return err;
+}
+
+void recorder_release(struct recorder *r)
+{
+	recording_writer_free(r->writer);
+	r->writer = NULL;
+	if (r->fd >= 0)
+		close(r->fd);
+	r->fd = -1;
+}

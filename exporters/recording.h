@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The recording (suffix .sampled): the records of the ring, written again in few bytes, while sampling goes on. docs/RECORDING.md specifies the
+ * format; here are its numbers, and the writer's and the reader's entrances.
+ *
+ * It is append-only: blocks that are closed after 64 KiB or a second, each with a checksum. What was closed stays readable, whatever happens to
+ * the writer. */
+#ifndef SAMPLED_EXPORTERS_RECORDING_H
+#define SAMPLED_EXPORTERS_RECORDING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "aggregator/aggregator.h"
+#include "aggregator/builder.h"
+#include "base/clock.h"
+#include "base/fault.h"
+#include "exporters/input.h"
+
+#define RECORDING_MAGIC "\x89SMPL\r\n\x1a"
+
+enum {
+	RECORDING_VERSION = 1,
+	RECORDING_HEAD_BYTES = 16,
+	BLOCK_HEAD_BYTES = 12,
+	/* A block is closed when it has so much, or earlier; the item that comes last may lie beyond. */
+	BLOCK_CLOSE_BYTES = 64 * 1024,
+	BLOCK_MAX_BYTES = 128 * 1024,
+	BLOCK_TYPE_RECORDS = 1,
+	BLOCK_ZSTD = 1, /* flag: packed */
+	/* The memory that unpacking takes: zstd's window is no larger. */
+	BLOCK_WINDOW_LOG = 18,
+	/* Most stacks, symbols and files between two RESETs. A writer may stay below. */
+	RECORDING_TABLE_MAX = 1 << 20,
+	/* Deepest stack: the deepest in the ring, with its special frames. */
+	RECORDING_DEPTH_MAX = REC_BYTES_MAX / 8,
+};
+
+#define BLOCK_CLOSE_NS NS_PER_S
+
+/* What a block's bytes are sorted into, so that alike stands beside alike (which is packed better). */
+enum column { COLUMN_ITEMS, COLUMN_STACKS, COLUMN_TIMES, COLUMN_COUNT };
+
+/* Items by their first byte; what is ITEM_RUN and above is a run, and its bits are RUN_*. */
+enum item {
+	ITEM_SESSION = 1,
+	ITEM_SYMBOL,
+	ITEM_STACK,
+	ITEM_TARGET,
+	ITEM_THREAD,
+	ITEM_FACTS,
+	ITEM_TALLY,
+	ITEM_CLOCK,
+	ITEM_MARK,
+	ITEM_REST,
+	ITEM_RESET,
+	ITEM_END,
+	ITEM_RUN = 0x80,
+};
+
+enum run_bits {
+	RUN_THREAD = 0x40, /* the thread's number follows; else it is the one that followed the last run's thread the last time */
+	RUN_STACK = 0x20,  /* the stack's number, in its column; else it is the thread's last */
+	RUN_STATUS = 0x10, /* the status follows; else it is the thread's last */
+	RUN_COUNT = 0x08,  /* the count less 2, and the span, in its column; else one sample */
+	RUN_WEIGHT = 0x04, /* the weight, in the column of times; else it is as expected */
+	RUN_SAME = 0x02,   /* it begins when the last run did; else the time, in its column */
+};
+
+/* Of a THREAD item, besides THREAD_MAIN and THREAD_ENDED. */
+enum { THREAD_EXCLUDED = 4, THREAD_NEW = 8 };
+
+enum { TALLY_FIELDS = 8, FACTS_FIELDS = sizeof(struct rec_facts) / 8 - 2 };
+
+static inline uint64_t zigzag(int64_t value)
+{
+	return (uint64_t)value << 1 ^ (value < 0 ? UINT64_MAX : 0);
+}
+
+static inline int64_t unzigzag(uint64_t value)
+{
+	return (int64_t)(value >> 1 ^ (value & 1 ? UINT64_MAX : 0));
+}
+
+/* When a thread's next sample is due, as writer and reader both reckon it from those before: the deadlines are at even distances, and each
+ * sample comes a little, and a different little, behind its own. In 16ths of a unit of time. */
+static inline int64_t due_next(int64_t due, int64_t t_units, int64_t interval_units)
+{
+	int64_t off = t_units * 16 - due;
+
+	return off > interval_units * 8 || off < -interval_units * 8 ? t_units * 16 : due + (off >> 3);
+}
+
+/* The writer. Not thread-safe: it belongs to the aggregator's thread until that has ended. */
+struct recording_writer;
+
+struct recording_options {
+	uint64_t interval_ns;
+	enum sample_mode mode;
+	uint64_t realtime_offset_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC */
+	bool pack;                   /* with zstd, where we are built with it */
+	uint32_t stacks_max;         /* bound of the table of stacks (then it begins anew); 0: the default */
+};
+
+/* Opens PATH for a recording: mode 0600; a regular file that is there is emptied, and keeps its mode. A symbolic link, a directory or a device
+ * is refused. 0 or -errno with *fault filled. */
+int recording_open(int *ret_fd, const char *path, struct fault *fault);
+
+/* A recording in `fd`, an empty file that stays the caller's. Its head is written at once. 0 or -errno. */
+int recording_writer_new(struct recording_writer **ret_writer, int fd, const struct recording_options *options);
+void recording_writer_free(struct recording_writer *writer);
+/* Takes in a record that aggregator_feed() took in, and what became of it. NULL: nothing to do, a moment to close a block that is due.
+ * `tally` is what the aggregator has counted so far; it is looked at where the record is of facts or a mark. */
+void recording_writer_take(struct recording_writer *writer, const struct rec_head *record, const struct record_fate *fate,
+                           const struct tally *tally);
+/* Writes the end, and all that is not written yet. 0 or recording_writer_error(). */
+int recording_writer_finish(struct recording_writer *writer, const struct tally *tally);
+/* 0, or what went wrong first (-errno): what is in the file up to there stays readable, and nothing is written any more. */
+int recording_writer_error(const struct recording_writer *writer);
+/* Bytes of the file. */
+uint64_t recording_writer_bytes(const struct recording_writer *writer);
+
+/* The reader: as the format's read (format.h). A recording that is cut off or damaged is read up to there; then it is 0, and *fault says where. */
+bool recording_detect(const unsigned char *head, size_t bytes);
+int recording_read(struct input *from, struct builder *to, struct fault *fault);
+/* The same up to the mark with this sequence number, which becomes the profile's; 0: all. */
+int recording_read_to_mark(struct input *from, struct builder *to, uint64_t sequence, struct fault *fault);
+
+#endif
