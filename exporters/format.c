@@ -10,6 +10,8 @@
 static const struct format formats[] = {
 	{.name = "flamegraph", .suffix = ".html", .mime = "text/html", .write = flamegraph_write},
 	{.name = "collapsed", .suffix = ".collapsed", .mime = "text/plain", .write = collapsed_write},
+	{.name = "pprof", .suffix = ".pb.gz", .mime = "application/gzip", .write = pprof_write},
+	{.name = "otlp", .suffix = ".otlp", .mime = "application/x-protobuf", .write = otlp_write},
 	{.name = "text", .suffix = ".txt", .mime = "text/plain", .write = text_write},
 };
 
@@ -20,6 +22,7 @@ static const struct {
 	{".htm", "flamegraph"},
 	{".folded", "collapsed"},
 	{".text", "text"},
+	{".pprof", "pprof"},
 };
 
 enum { FORMAT_COUNT = sizeof(formats) / sizeof(formats[0]) };

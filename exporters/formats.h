@@ -7,6 +7,8 @@
 
 int flamegraph_write(const struct profile *profile, const struct export_options *options, struct writer *to);
 int collapsed_write(const struct profile *profile, const struct export_options *options, struct writer *to);
+int pprof_write(const struct profile *profile, const struct export_options *options, struct writer *to);
+int otlp_write(const struct profile *profile, const struct export_options *options, struct writer *to);
 int text_write(const struct profile *profile, const struct export_options *options, struct writer *to);
 
 #endif
