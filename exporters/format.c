@@ -10,7 +10,12 @@
 static const struct format formats[] = {
 	{.name = "flamegraph", .suffix = ".html", .mime = "text/html", .write = flamegraph_write},
 	{.name = "collapsed", .suffix = ".collapsed", .mime = "text/plain", .write = collapsed_write},
-	{.name = "pprof", .suffix = ".pb.gz", .mime = "application/gzip", .write = pprof_write},
+	{.name = "pprof",
+         .suffix = ".pb.gz",
+         .mime = "application/gzip",
+         .write = pprof_write,
+         .detect = pprof_detect,
+         .read = pprof_read},
 	{.name = "otlp", .suffix = ".otlp", .mime = "application/x-protobuf", .write = otlp_write},
 	{.name = "text", .suffix = ".txt", .mime = "text/plain", .write = text_write},
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Field numbers of pprof's messages (https://github.com/google/pprof/blob/main/proto/profile.proto), for its writer and its reader. */
+/* Field numbers of pprof's messages (https://github.com/google/pprof/blob/main/proto/profile.proto), for its writer and its reader: one enum a message. */
 #ifndef SAMPLED_EXPORTERS_PPROF_H
 #define SAMPLED_EXPORTERS_PPROF_H
 
-enum pprof_profile {
+enum {
 	PPROF_SAMPLE_TYPE = 1,
 	PPROF_SAMPLE,
 	PPROF_MAPPING,
@@ -21,11 +21,11 @@ enum pprof_profile {
 	PPROF_DOC_URL,
 };
 
-enum pprof_value_type { PPROF_TYPE_NAME = 1, PPROF_TYPE_UNIT };
-enum pprof_sample { PPROF_SAMPLE_LOCATION = 1, PPROF_SAMPLE_VALUE, PPROF_SAMPLE_LABEL };
-enum pprof_label { PPROF_LABEL_KEY = 1, PPROF_LABEL_STR, PPROF_LABEL_NUM, PPROF_LABEL_UNIT };
+enum { PPROF_TYPE_NAME = 1, PPROF_TYPE_UNIT };
+enum { PPROF_SAMPLE_LOCATION = 1, PPROF_SAMPLE_VALUE, PPROF_SAMPLE_LABEL };
+enum { PPROF_LABEL_KEY = 1, PPROF_LABEL_STR, PPROF_LABEL_NUM, PPROF_LABEL_UNIT };
 
-enum pprof_mapping {
+enum {
 	PPROF_MAPPING_ID = 1,
 	PPROF_MAPPING_START,
 	PPROF_MAPPING_LIMIT,
@@ -37,10 +37,10 @@ enum pprof_mapping {
 	PPROF_MAPPING_HAS_LINES,
 };
 
-enum pprof_location { PPROF_LOCATION_ID = 1, PPROF_LOCATION_MAPPING, PPROF_LOCATION_ADDRESS, PPROF_LOCATION_LINE };
-enum pprof_line { PPROF_LINE_FUNCTION = 1, PPROF_LINE_NUMBER };
+enum { PPROF_LOCATION_ID = 1, PPROF_LOCATION_MAPPING, PPROF_LOCATION_ADDRESS, PPROF_LOCATION_LINE };
+enum { PPROF_LINE_FUNCTION = 1, PPROF_LINE_NUMBER };
 
-enum pprof_function {
+enum {
 	PPROF_FUNCTION_ID = 1,
 	PPROF_FUNCTION_NAME,
 	PPROF_FUNCTION_SYSTEM_NAME,

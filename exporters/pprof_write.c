@@ -180,7 +180,13 @@ static void make_comments(struct pprof *p)
 		add_comment(p);
 	}
 	for (size_t i = 0; i < p->facts.count; i++) {
-		buf_printf(&p->part, "%s: %s", p->facts.items[i].key, p->facts.items[i].text);
+		const struct fact *fact = &p->facts.items[i];
+		size_t bytes = strlen(fact->key);
+
+		buf_printf(&p->part, "%s: ", fact->key);
+		if (bytes > 3 && strcmp(fact->key + bytes - 3, "_ns") == 0) /* the words are rounded */
+			buf_printf(&p->part, "%.0f, ", fact->number);
+		buf_puts(&p->part, fact->text);
 		add_comment(p);
 	}
 }
