@@ -18,6 +18,14 @@ static const struct format formats[] = {
 	 .read_callgraph = pstats_read},
 	{.name = "callgrind", .suffix = ".callgrind", .mime = "text/plain", .write_callgraph = callgrind_write},
 	{.name = "dot", .suffix = ".dot", .mime = "text/vnd.graphviz", .write_callgraph = dot_write},
+	{.name = "collapsed", .suffix = ".collapsed", .mime = "text/plain", .write = collapsed_write},
+	{.name = "pprof",
+         .suffix = ".pb.gz",
+         .mime = "application/gzip",
+         .write = pprof_write,
+         .detect = pprof_detect,
+         .read = pprof_read},
+	{.name = "otlp", .suffix = ".otlp", .mime = "application/x-protobuf", .write = otlp_write},
 	{.name = "text", .suffix = ".txt", .mime = "text/plain", .write = text_write},
 	{.name = "perf", .suffix = ".perf", .mime = "text/plain", .detect = perfscript_detect, .read = perfscript_read, .timed = true},
 	{.name = "collapsed",
@@ -38,6 +46,7 @@ static const struct {
 	{".text", "text"},
 	{".prof", "pstats"},
 	{".gv", "dot"},
+	{".pprof", "pprof"},
 };
 
 enum { FORMAT_COUNT = sizeof(formats) / sizeof(formats[0]) };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The writers and readers of the registry in format.c. Each writer returns 0 or its struct writer's error; what readers return says struct format. */
 /* The writers and readers of the registry in format.c; what they return is said in format.h. */
+/* What the registry in format.c is made of, a few functions a format; struct format says what they do. */
 #ifndef SAMPLED_EXPORTERS_FORMATS_H
 #define SAMPLED_EXPORTERS_FORMATS_H
 
@@ -12,6 +13,10 @@ bool collapsed_detect(const unsigned char *head, size_t bytes);
 int collapsed_read(struct input *from, struct builder *to, struct fault *fault);
 bool perfscript_detect(const unsigned char *head, size_t bytes);
 int perfscript_read(struct input *from, struct builder *to, struct fault *fault);
+int pprof_write(const struct profile *profile, const struct export_options *options, struct writer *to);
+bool pprof_detect(const unsigned char *head, size_t bytes);
+int pprof_read(struct input *from, struct builder *to, struct fault *fault);
+int otlp_write(const struct profile *profile, const struct export_options *options, struct writer *to);
 int text_write(const struct profile *profile, const struct export_options *options, struct writer *to);
 
 int pstats_write(const struct callgraph *graph, const struct export_options *options, struct writer *to);

@@ -197,19 +197,97 @@ static void look_at_packing(struct input *in)
 	in->is_file = false;
 }
 
-static void input_begin(struct input *in, const char *path, int fd)
+/* At the first byte of fd. */
+static void start(struct input *in)
 {
-	struct stat stat;
-
-	in->path = path;
-	in->fd = fd;
 	in->err = 0;
 	in->bytes = 0;
 	in->at = in->end = 0;
 	in->over = false;
 	in->packing = NULL;
-	in->is_file = strcmp(path, "-") != 0 && fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode);
+}
+
+static void input_begin(struct input *in, const char *path, int fd)
+{
+	struct stat stat;
+	bool is_regular = fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode);
+
+	in->path = path;
+	in->fd = fd;
+	in->kept = false;
+	in->is_file = strcmp(path, "-") != 0 && is_regular;
+	in->start_off = is_regular ? lseek(fd, 0, SEEK_CUR) : -1;
+	start(in);
 	look_at_packing(in);
+}
+
+int input_rewind(struct input *in)
+{
+	if (in->start_off < 0 || lseek(in->fd, in->start_off, SEEK_SET) < 0)
+		return in->err = in->start_off < 0 ? -ESPIPE : -errno;
+	packing_free(in->packing);
+	start(in);
+	if (!in->kept)
+		look_at_packing(in);
+	return in->err;
+}
+
+static int write_all(int fd, const unsigned char *data, size_t bytes)
+{
+	while (bytes > 0) {
+		ssize_t done = write(fd, data, bytes);
+
+		if (done < 0 && errno != EINTR)
+			return -errno;
+		if (done > 0) {
+			data += done;
+			bytes -= (size_t)done;
+		}
+	}
+	return 0;
+}
+
+/* A file that is gone when it is closed. -errno: none could be made. */
+static int open_nameless(void)
+{
+	const char *directory = secure_getenv("TMPDIR");
+	int fd = open(directory ? directory : "/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+	/* Not every file system can do that; memory is bounded by max_bytes then. */
+	if (fd < 0)
+		fd = memfd_create("input", MFD_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int input_keep(struct input *in, uint64_t max_bytes)
+{
+	int fd, err = 0;
+
+	if (in->start_off >= 0)
+		return 0;
+	fd = open_nameless();
+	if (fd < 0)
+		return in->err = fd;
+	while (!err) {
+		const unsigned char *data;
+		size_t got = input_next(in, &data, sizeof(in->data));
+
+		if (got == 0)
+			break;
+		err = in->bytes > max_bytes ? -EFBIG : write_all(fd, data, got);
+	}
+	err = err ? err : in->err;
+	if (err) {
+		close(fd);
+		return in->err = err;
+	}
+	packing_free(in->packing);
+	close(in->fd);
+	in->fd = fd;
+	in->start_off = 0;
+	in->kept = true;
+	start(in);
+	return lseek(fd, 0, SEEK_SET) < 0 ? (in->err = -errno) : 0;
 }
 
 int input_open(struct input *in, const char *path, struct fault *fault)

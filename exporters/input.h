@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/buf.h"
 #include "base/fault.h"
@@ -19,6 +20,8 @@ struct input {
 	uint64_t bytes;          /* handed out so far, unpacked */
 	size_t at, end;          /* of what is in `data` */
 	bool over;               /* nothing comes behind it */
+	off_t start_off;         /* where it begins in fd; -1: fd cannot be read again */
+	bool kept;               /* fd is input_keep()'s file, which holds it unpacked */
 	struct packing *packing; /* owned; NULL: it is not packed */
 	unsigned char data[65536];
 };
@@ -28,6 +31,12 @@ int input_open(struct input *in, const char *path, struct fault *fault);
 /* On bytes in memory, for tests and fuzzers. 0 or -errno. */
 int input_open_bytes(struct input *in, const void *data, size_t bytes);
 void input_close(struct input *in);
+
+/* For readers that go over it twice. input_keep(), before anything was taken, makes sure that input_rewind() can be called: what is no file, such
+ * as a pipe, is copied, unpacked, into a temporary file without a name, at most max_bytes of it (-EFBIG). Both: 0 or -errno. */
+int input_keep(struct input *in, uint64_t max_bytes);
+/* Back to the first byte. */
+int input_rewind(struct input *in);
 
 /* What comes next, without taking it: up to `bytes`, at most 4,096; fewer at the end. */
 size_t input_peek(struct input *in, const unsigned char **ret_data, size_t bytes);

@@ -70,6 +70,22 @@ uint32_t pair_set_add(struct pair_set *set, uint32_t a, uint32_t b)
 	return set->count - 1;
 }
 
+uint32_t pair_set_find(const struct pair_set *set, uint32_t a, uint32_t b)
+{
+	size_t at;
+
+	if (!set->table.room)
+		return INTERN_FAILED;
+	at = hash_combine(a, b) & (set->table.room - 1);
+	for (; set->table.slots[at]; at = (at + 1) & (set->table.room - 1)) {
+		struct pair pair = pair_set_get(set, set->table.slots[at] - 1);
+
+		if (pair.a == a && pair.b == b)
+			return set->table.slots[at] - 1;
+	}
+	return INTERN_FAILED;
+}
+
 void pair_set_release(struct pair_set *set)
 {
 	buf_release(&set->pairs);
@@ -107,12 +123,12 @@ uint32_t text_set_add(struct text_set *set, const char *text, size_t bytes)
 
 	if (make_room(&set->table, set->count, text_hash, set))
 		return INTERN_FAILED;
-	at = new.hash & (set->table.room - 1);
+	at = new.hash &(set->table.room - 1);
 	for (; set->table.slots[at]; at = (at + 1) & (set->table.room - 1)) {
 		struct text_entry entry = entry_of(set, set->table.slots[at] - 1);
 
-		if (entry.hash == new.hash && entry.bytes == new.bytes &&
-		    memcmp(set->texts.data + entry.text_off, text, bytes) == 0)
+		if (entry.hash == new.hash &&
+		    entry.bytes == new.bytes &&memcmp(set->texts.data + entry.text_off, text, bytes) == 0)
 			return set->table.slots[at] - 1;
 	}
 	buf_add(&set->texts, text, bytes);

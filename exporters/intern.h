@@ -20,7 +20,7 @@ struct pair {
 	uint32_t a, b;
 };
 
-struct pair_set { /* all zero: empty */
+struct pair_set {         /* all zero: empty */
 	struct buf pairs; /* struct pair */
 	uint32_t count;
 	struct intern_slots table;
@@ -32,7 +32,7 @@ struct text_entry {
 	uint32_t bytes;
 };
 
-struct text_set { /* all zero: empty */
+struct text_set {           /* all zero: empty */
 	struct buf texts;   /* each ends in a NUL */
 	struct buf entries; /* struct text_entry */
 	uint32_t count;
@@ -40,6 +40,8 @@ struct text_set { /* all zero: empty */
 };
 
 uint32_t pair_set_add(struct pair_set *set, uint32_t a, uint32_t b);
+/* INTERN_FAILED: it is not in the set. */
+uint32_t pair_set_find(const struct pair_set *set, uint32_t a, uint32_t b);
 struct pair pair_set_get(const struct pair_set *set, uint32_t index);
 void pair_set_release(struct pair_set *set);
 
