@@ -11,6 +11,17 @@ static const struct format formats[] = {
 	{.name = "flamegraph", .suffix = ".html", .mime = "text/html", .write = flamegraph_write},
 	{.name = "collapsed", .suffix = ".collapsed", .mime = "text/plain", .write = collapsed_write},
 	{.name = "text", .suffix = ".txt", .mime = "text/plain", .write = text_write},
+	{.name = "tachyon",
+         .suffix = ".bin",
+         .mime = "application/octet-stream",
+         .detect = tachyon_detect,
+         .read = tachyon_read,
+         .timed = true},
+	{.name = "ascend",
+         .suffix = ".db",
+         .mime = "application/vnd.sqlite3",
+         .detect = ascend_detect,
+         .read = ascend_read},
 };
 
 /* Other suffixes that people use for a format. */
