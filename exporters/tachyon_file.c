@@ -60,7 +60,7 @@ static int read_head(struct tachyon_file *f, struct fault *fault)
 	f->mode = (config & 7) == 0 ? UINT32_MAX : (config & 7) - 1;
 	if (f->compression > COMPRESSION_ZSTD)
 		return fault_set(fault, -EPROTO, "", "compression %" PRIu32 " (byte 56) is not known", f->compression);
-	if (f->interval_us > INTERVAL_MAX_US)
+	if (f->interval_us == 0 || f->interval_us > INTERVAL_MAX_US)
 		return fault_set(fault, -EPROTO, "", "an interval of %" PRIu64 " us (byte 20) makes no sense",
 		                 f->interval_us);
 	return 0;
@@ -127,7 +127,7 @@ static int read_stats(struct tachyon_file *f, struct fault *fault)
 	f->has_failed = present & STATS_FAILED;
 	f->failed_percent = get_double(stats + 16, f->big_endian);
 	f->has_missed = present & STATS_MISSED;
-	f->missed_samples = get_double(stats + 24, f->big_endian);
+	f->missed_percent = get_double(stats + 24, f->big_endian);
 	return 0;
 }
 

@@ -8,7 +8,7 @@
  *   records   up to the strings; packed as one zstd frame if so
  *   strings   each a varint length and UTF-8
  *   frames    each: file, function (strings, varint), line, end line - line, column, end column - column (zigzag varint), opcode u8
- *   56 bytes  statistics, if any: duration s, rate Hz, failed %, missed samples (double each), which of the last two are there u32, pad,
+ *   56 bytes  statistics, if any: duration s, rate Hz, failed %, missed % (double each), which of the last two are there u32, pad,
  *             "TACHSTAT", version u32, size u32
  *   32 bytes  footer: strings u32, frames u32, size of the file u64, pad
  *
@@ -47,7 +47,7 @@ struct tachyon_file {
 	struct tachyon_string *strings;
 	struct tachyon_frame *frames;
 	bool has_stats, has_failed, has_missed;
-	double rate_hz, failed_percent, missed_samples;
+	double rate_hz, failed_percent, missed_percent;
 };
 
 /* 0 or -errno with *fault filled. */

@@ -12,7 +12,7 @@
  * where all numbers but the fixed ones are varints. So that the counts are those of its own `replay`, frames of its coordinator are left out, as
  * there. The writer keeps the inner 256 frames of a stack and does not tell when there were more: such samples are counted.
  *
- * A sample weighs the time since the thread's sample before, cut at two intervals, as in our own profiles. */
+ * A sample weighs one interval, as in its own reports: it makes up for late ticks by bursts, so that the time between two samples tells little. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -193,30 +193,18 @@ static void flush(struct replay *r, struct replayed *t)
 	t->weight_ns = 0;
 }
 
-static uint64_t weigh(const struct replay *r, const struct replayed *t, uint64_t delta_us)
-{
-	uint64_t interval_ns = r->file.interval_us * 1000;
-
-	if (!t->has_samples)
-		return interval_ns;
-	if (delta_us > INT64_MAX) /* back in time */
-		return 0;
-	return interval_ns && delta_us > 2 * r->file.interval_us ? 2 * interval_ns : delta_us * 1000;
-}
-
 static int add_sample(struct replay *r, struct replayed *t, uint64_t delta_us, unsigned status)
 {
 	const struct level *top = t->depth ? &t->levels[t->depth - 1] : NULL;
 	unsigned ours = status_of(status, top && top->in_gc);
 	uint32_t node = top ? top->node : 0;
-	uint64_t weight_ns;
+	uint64_t weight_ns = r->file.interval_us * 1000;
 
 	t->now_us += delta_us;
 	if (t->now_us > INT64_MAX / 1000)
 		return malformed(r, "the time of a sample makes no sense");
 	if (++r->samples > r->file.samples)
 		return malformed(r, "there are more samples than its head says");
-	weight_ns = weigh(r, t, delta_us);
 	r->weight_ns += weight_ns;
 	if (r->weight_ns > INT64_MAX)
 		return malformed(r, "the samples last longer than 292 years");
@@ -343,9 +331,9 @@ static void say(struct replay *r)
 	if (f->has_failed)
 		builder_note(r->to, "failed_percent", "ticks that failed, %", f->failed_percent, true);
 	if (f->has_missed)
-		builder_note(r->to, "missed_samples", "samples missed", f->missed_samples > 0 ? f->missed_samples : 0,
-		             true);
-	builder_note(r->to, "cut_stacks", "samples of 256 frames: their callers may be missing", (double)r->cut, true);
+		builder_note(r->to, "missed_percent", "samples missed, %",
+		             f->missed_percent > 0 ? f->missed_percent : 0, true);
+	builder_note(r->to, "cut_stacks", "stacks of 256 frames, maybe cut", (double)r->cut, true);
 }
 
 /* The file does not tell the process: its main thread does, whose number is the process'. */
