@@ -285,13 +285,13 @@ static void say(struct ascend *a)
 		bool loss;
 	} notes[] = {
 		{"calls", "calls in the database", a->rows, false},
-		{"skipped_steps", "calls skipped: steps of the profiler (ProfilerStep#)", a->steps, false},
-		{"skipped_no_time", "calls skipped: no start, end or thread", a->no_time, true},
-		{"skipped_backwards", "calls skipped: they end before they begin, or at once", a->backwards, true},
-		{"clipped_calls", "calls cut: they would end after their caller", a->clipped, true},
+		{"skipped_steps", "skipped: profiler steps", a->steps, false},
+		{"skipped_no_time", "skipped: no time or thread", a->no_time, true},
+		{"skipped_backwards", "skipped: end not after start", a->backwards, true},
+		{"clipped_calls", "cut at their caller's end", a->clipped, true},
 		{"unknown_names", "calls without a name", a->nameless, true},
-		{"too_deep", "calls left out: more than 1,000 deep", a->deep, true},
-		{"unread_log", "write-ahead logs beside the database, not read", a->db.has_wal, true},
+		{"too_deep", "left out: over 1,000 deep", a->deep, true},
+		{"unread_log", "logs beside it, not read", a->db.has_wal, true},
 	};
 
 	for (size_t i = 0; i < sizeof(notes) / sizeof(notes[0]); i++)
