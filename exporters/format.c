@@ -35,6 +35,17 @@ static const struct format formats[] = {
 	 .detect = collapsed_detect,
 	 .read = collapsed_read},
 	{.name = "recording", .suffix = ".sampled", .mime = "application/octet-stream", .detect = recording_detect, .read = recording_read, .timed = true},
+	{.name = "tachyon",
+         .suffix = ".bin",
+         .mime = "application/octet-stream",
+         .detect = tachyon_detect,
+         .read = tachyon_read,
+         .timed = true},
+	{.name = "ascend",
+         .suffix = ".db",
+         .mime = "application/vnd.sqlite3",
+         .detect = ascend_detect,
+         .read = ascend_read},
 };
 
 /* Other suffixes that people use for a format. */

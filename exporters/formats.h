@@ -2,6 +2,7 @@
 /* The writers and readers of the registry in format.c. Each writer returns 0 or its struct writer's error; what readers return says struct format. */
 /* The writers and readers of the registry in format.c; what they return is said in format.h. */
 /* What the registry in format.c is made of, a few functions a format; struct format says what they do. */
+/* The writers and readers of the registry in format.c, one or two a format; struct format says what they do. */
 #ifndef SAMPLED_EXPORTERS_FORMATS_H
 #define SAMPLED_EXPORTERS_FORMATS_H
 
@@ -24,5 +25,9 @@ bool pstats_detect(const unsigned char *head, size_t bytes);
 int pstats_read(struct input *from, struct callgraph *to, struct fault *fault);
 int callgrind_write(const struct callgraph *graph, const struct export_options *options, struct writer *to);
 int dot_write(const struct callgraph *graph, const struct export_options *options, struct writer *to);
+bool tachyon_detect(const unsigned char *head, size_t bytes);
+int tachyon_read(struct input *from, struct builder *to, struct fault *fault);
+bool ascend_detect(const unsigned char *head, size_t bytes);
+int ascend_read(struct input *from, struct builder *to, struct fault *fault);
 
 #endif
