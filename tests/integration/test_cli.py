@@ -48,7 +48,7 @@ class Usage(cli.Folder):
         self.refuse("doctor", "x", says="not a process id")
 
     def test_later_and_reserved(self):
-        for command in ("daemon", "ctl", "report", "diff", "top"):
+        for command in ("daemon", "ctl", "report", "top"):
             self.refuse(command, says="%s: not built yet" % command)
         for option in ("--native", "--blocking", "--opcodes", "--async", "--locals"):
             self.refuse("attach", "1", option, says="%s: not built yet" % option)
