@@ -127,6 +127,9 @@ static uint32_t thread_element(struct collapsed *c, const struct thread_tree *tr
 		buf_printf(&c->scratch, "interpreter %" PRId64, tree->interpreter);
 		at = add_element(c, at);
 	}
+	/* What a line that was read says nothing of is not named when it is written. */
+	if (c->profile->imported && tree->is_main && !tree->tid && !tree->name && !tree->nodes[0].self[VALUE_SAMPLES])
+		return at;
 	if (tree->tid)
 		buf_printf(&c->scratch, "thread %" PRIu64, tree->tid);
 	else

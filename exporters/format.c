@@ -9,8 +9,13 @@
 /* The registry: one line a format. The first is the default. What begins like no other (text) is asked last. */
 static const struct format formats[] = {
 	{.name = "flamegraph", .suffix = ".html", .mime = "text/html", .write = flamegraph_write, .compares = true},
-	{.name = "collapsed", .suffix = ".collapsed", .mime = "text/plain", .write = collapsed_write},
 	{.name = "text", .suffix = ".txt", .mime = "text/plain", .write = text_write},
+	{.name = "collapsed",
+	 .suffix = ".collapsed",
+	 .mime = "text/plain",
+	 .write = collapsed_write,
+	 .detect = collapsed_detect,
+	 .read = collapsed_read},
 };
 
 /* Other suffixes that people use for a format. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The writers of the registry in format.c, one a format. Each returns 0 or the writer's error. */
+/* The writers and readers of the registry in format.c; what they return is said in format.h. */
 #ifndef SAMPLED_EXPORTERS_FORMATS_H
 #define SAMPLED_EXPORTERS_FORMATS_H
 
@@ -7,6 +7,8 @@
 
 int flamegraph_write(const struct profile *profile, const struct export_options *options, struct writer *to);
 int collapsed_write(const struct profile *profile, const struct export_options *options, struct writer *to);
+bool collapsed_detect(const unsigned char *head, size_t bytes);
+int collapsed_read(struct input *from, struct builder *to, struct fault *fault);
 int text_write(const struct profile *profile, const struct export_options *options, struct writer *to);
 
 #endif
