@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "base/utf8.h"
@@ -50,10 +51,12 @@ static void print_side(const struct diff_view *view, enum side side, struct writ
 	buf_puts(&line, ": ");
 	if (view->facts[side]) {
 		facts_count_text(count, sizeof(count), d->wholes[side].self_samples);
-		buf_printf(&line, "%s samples, ", count);
+		buf_printf(&line, "%s samples", count);
 	}
-	buf_printf(&line, "%.6g ", d->wholes[side].self);
-	utf8_fit(&line, d->unit, 40, false);
+	if (!view->facts[side] || strcmp(d->unit, "samples") != 0) {
+		buf_printf(&line, "%s%.6g ", view->facts[side] ? ", " : "", d->wholes[side].self);
+		utf8_fit(&line, d->unit, 40, false);
+	}
 	if (d->duration_s[side] > 0)
 		buf_printf(&line, " in %.3f s", d->duration_s[side]);
 	end_line(&line, to);
@@ -132,8 +135,9 @@ static void print_part(const struct diff_view *view, bool grew, struct writer *t
 	uint32_t shown = 0, left_out = 0;
 
 	heading(view, to, grew ? "GREW" : "SHRANK");
-	writer_printf(to, " self %%  before->after, change, 95 %%    total %%  before->after, change, 95 %% %s\n",
-	              has_rates(d) ? "   self s/s" : "");
+	writer_printf(to, "%7s%29s%7s%27s%s\n", "self %", "", "total %", "", has_rates(d) ? "self s/s" : "");
+	writer_printf(to, " before   after   change   95 %%    before   after   change   95 %%   %s\n",
+	              has_rates(d) ? " before   after" : "");
 	for (uint32_t i = 0; i < d->row_count && !to->err; i++) {
 		if (!is_in(view, &d->rows[i], grew))
 			continue;

@@ -11,6 +11,8 @@
 
 /* Two-sided, 95 %. */
 static const double NOISE_Z = 1.959964;
+/* Of hits, on each side, for a normal distribution to stand in for the binomial one (Cochran's rule). */
+static const double HITS_MIN = 5;
 
 void difference_init(struct difference *d)
 {
@@ -185,7 +187,8 @@ struct change difference_test(const uint64_t hits[SIDES], const uint64_t all[SID
 	z = error > 0 ? (share[AFTER] - share[BEFORE]) / error : 0;
 	change.points = 100 * (share[AFTER] - share[BEFORE]);
 	change.within = 100 * NOISE_Z * sqrt(spread);
-	change.is_certain = fabs(z) >= NOISE_Z;
+	change.is_certain = fabs(z) >= NOISE_Z && pooled * (double)all[BEFORE] >= HITS_MIN &&
+	                    pooled * (double)all[AFTER] >= HITS_MIN;
 	return change;
 }
 

@@ -27,7 +27,8 @@ struct side_sums {
 /* Of a share, from before to after.
  *
  * Samples that hit a function or not are counts of a binomial distribution: z is that of the two-proportion test with the pooled share, and
- * the interval is that of Agresti and Caffo (one hit and one miss added on each side), which holds with few samples too. Both take samples for
+ * the interval is that of Agresti and Caffo (one hit and one miss added on each side), which holds with few samples too. The test needs some:
+ * where fewer than five hits are to be expected on a side, nothing is certain. Both take samples for
  * independent. Samples at neighbouring ticks are not quite: a call that lasts a hundred ticks is a hundred like samples. So the noise is rather
  * wider than said here, the more the longer single calls are; a second pair of profiles is the better proof. */
 struct change {

@@ -77,7 +77,7 @@ function changeOf(tree, node) {
 		return sum + near * (1 - near) / (all[side] + 2);
 	}, 0);
 	change.within = 195.9964 * Math.sqrt(spread);
-	change.certain = error > 0 && Math.abs(apart / error) >= 1.959964 && (apart > 0) === (points > 0);
+	change.certain = error > 0 && pooled * Math.min(...all) >= 5 && Math.abs(apart / error) >= 1.959964 && (apart > 0) === (points > 0);
 	return change;
 }
 
