@@ -16,7 +16,7 @@
 
 /* The formats of the contract that are not in the registry yet. */
 static const char *const formats_later[] = {
-	"pstats", "pprof",     "speedscope", "firefox", "chrome", "svg",
+	"pstats", "pprof",     "speedscope", "firefox", "chrome",
 	"dot",    "callgrind", "heatmap",    "dask",    "jsonl",  "otlp",
 };
 

@@ -9,6 +9,7 @@
 /* The registry: one line a format. The first is the default. What begins like no other (text) is asked last. */
 static const struct format formats[] = {
 	{.name = "flamegraph", .suffix = ".html", .mime = "text/html", .write = flamegraph_write, .compares = true},
+	{.name = "svg", .suffix = ".svg", .mime = "image/svg+xml", .write = svg_write, .compares = true},
 	{.name = "text", .suffix = ".txt", .mime = "text/plain", .write = text_write},
 	{.name = "collapsed",
 	 .suffix = ".collapsed",

@@ -9,6 +9,7 @@ int flamegraph_write(const struct profile *profile, const struct export_options 
 int collapsed_write(const struct profile *profile, const struct export_options *options, struct writer *to);
 bool collapsed_detect(const unsigned char *head, size_t bytes);
 int collapsed_read(struct input *from, struct builder *to, struct fault *fault);
+int svg_write(const struct profile *profile, const struct export_options *options, struct writer *to);
 int text_write(const struct profile *profile, const struct export_options *options, struct writer *to);
 
 #endif

@@ -37,7 +37,7 @@ class Usage(cli.Folder):
         self.refuse("attach", "-1", says="no such option")
         self.refuse("attach", "1", "-r", "0", says="not a rate")
         self.refuse("attach", "1", "-d", "-3", says="not a duration")
-        self.refuse("attach", "1", "-f", "nonsense", says="flamegraph collapsed text")
+        self.refuse("attach", "1", "-f", "nonsense", says="flamegraph svg text")
         self.refuse("attach", "1", "-f", "text", "-f", "collapsed", "-o", "-", says="one format only")
         self.refuse("attach", "1", "-f", "text", "-o", "a", "-o", "b", says="do not pair")
         self.refuse("attach", "1", "-o", "a.unknown", says="tells no format")
@@ -54,7 +54,7 @@ class Usage(cli.Folder):
             self.refuse("attach", "1", option, says="%s: not built yet" % option)
         self.refuse("attach", "1", "--record", "x", says="--record: not built yet")
         self.refuse("attach", "1", "--mode", "exception", says="not built yet")
-        for name in "pstats pprof speedscope firefox chrome svg dot callgrind heatmap dask jsonl otlp".split():
+        for name in "pstats pprof speedscope firefox chrome dot callgrind heatmap dask jsonl otlp".split():
             self.refuse("attach", "1", "-f", name, says="-f %s: not built yet" % name)
 
     def test_help_and_version(self):
