@@ -392,6 +392,7 @@ static const char *title_of(const struct picture *p, const struct export_options
 
 static void write_head(struct picture *p, struct writer *to, const char *title)
 {
+	bool is_import = p->profile->imported && p->facts.sum.attempts == 0;
 	double height = height_px(p);
 	char text[256], version[32], count[32];
 
@@ -412,11 +413,14 @@ static void write_head(struct picture *p, struct writer *to, const char *title)
 
 		facts_count_text(count, sizeof(count), p->facts.in_profile);
 		facts_version_text(version, sizeof(version), process ? process->version : 0);
-		snprintf(text, sizeof(text),
-		         "%s samples, mode %s, %" PRIu32 " process%s, %" PRIu32 " thread%s, Python %s", count,
-		         p->profile->mode ? p->profile->mode : "unknown", p->profile->process_count,
-		         p->profile->process_count == 1 ? "" : "es", p->profile->thread_count,
-		         p->profile->thread_count == 1 ? "" : "s", process && process->version ? version : "unknown");
+		snprintf(text, sizeof(text), "%s samples, %s%s, %" PRIu32 " process%s, %" PRIu32 " thread%s, Python %s",
+		         count, is_import ? "imported" : "mode ",
+		         is_import          ? ""
+		         : p->profile->mode ? p->profile->mode
+		                            : "wall",
+		         p->profile->process_count, p->profile->process_count == 1 ? "" : "es",
+		         p->profile->thread_count, p->profile->thread_count == 1 ? "" : "s",
+		         process && process->version ? version : "unknown");
 		write_text(p, to, MARGIN_PX, p->y + 11, WIDTH_PX - 2 * MARGIN_PX, "dim", text);
 	}
 	p->y += LINE_PX;

@@ -215,7 +215,7 @@ const keys = {
 	Enter: () => view.selected >= 0 && zoom(view.selected), Backspace: () => zoom(view.tree.parent[view.zoomed]),
 	0: () => zoom(0), Home: () => zoom(0), Escape: escape,
 	"/": () => element("search").select(), n: () => nextMatch(1), N: () => nextMatch(-1),
-	i: () => toggle("inverted", !view.inverted), f: () => setFlame(!view.flame), l: () => toggle("byLine", !view.byLine),
+	i: () => toggle("inverted", !view.inverted), f: () => setFlame(!view.flame), l: () => comparison || toggle("byLine", !view.byLine), // two versions have no lines in common
 	c: () => setColor(cycle(Array.from(element("color").options, (option) => option.value), view.color, 1)),
 	x: () => comparison && show("changes"),
 	w: () => setWeight(cycle(Array.from(element("weight").options, (option) => Number(option.value)), view.weight, 1)),
@@ -339,6 +339,7 @@ function fillPickers() {
 	for (const {value, label} of WEIGHTS)
 		if (sums[value] > 0 || value === MAIN || comparison)
 			add(element("weight"), value, label);
+	element("by-line").parentElement.hidden = comparison !== null;
 	view.weight = sums[MAIN] > 0 || comparison ? MAIN : SAMPLES;
 	for (const [value, label, there] of [["change", "Change", comparison], ["status", "Status", hasStates], ["category", "Category", true], ["file", "File", true]])
 		if (there)

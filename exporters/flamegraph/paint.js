@@ -60,7 +60,8 @@ function placeOf(tree, node, whole) {
 	const symbol = tree.byLine ? symbolOf(key) : key, file = fileOf(symbol);
 	if (!file)
 		return "";
-	return `${whole ? file : baseName(file)}:${tree.byLine ? lineOf(key) : firstLineOf(symbol)}`;
+	const line = tree.byLine ? lineOf(key) : firstLineOf(symbol);
+	return `${whole ? file : baseName(file)}${line ? `:${line}` : ""}`;
 }
 
 const valueOf = (tree, node, value = view.weight) => tree.total[node * VALUES + value];

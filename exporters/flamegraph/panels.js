@@ -267,7 +267,7 @@ function fillFacts() {
 	const button = element("facts-button"), duration = factOf("duration_ns");
 	const all = comparison ? comparison.facts.flat() : data.facts;
 	const samples = comparison ? comparison.facts.map((facts) => factText("in_profile", facts)).join(" \u2192 ") : factText("in_profile");
-	button.textContent = [`${samples} samples`, ...(duration ? [duration[3]] : []), lossText(all)].join(" \u00b7 ");
+	button.textContent = [`${samples} samples`, ...(duration ? [duration[3]] : []), ...(factOf("attempts", all) ? [lossText(all)] : [])].join(" \u00b7 ");
 	button.classList.toggle("loss", all.some((fact) => fact[4] === 2));
 	element("facts-lead").textContent = leadText();
 	if (comparison)
