@@ -13,6 +13,7 @@ enum exit_status {
 	EXIT_NO_PYTHON = 3, /* no such process, or not a Python */
 	EXIT_NOT_PERMITTED = 4,
 	EXIT_UNSUPPORTED = 5,   /* a Python whose version is not supported */
+	EXIT_ABOVE = 6,         /* diff: a function grew by more than --fail-above */
 	EXIT_BEFORE_EXEC = 125, /* run: failed before the command began */
 	EXIT_GIVEN_UP = 130     /* a second SIGINT */
 };

@@ -18,6 +18,7 @@ static const char overview[] =
 	"  sampled run [options] -- COMMAND...      start a program and profile it from its start on\n"
 	"  sampled dump PID [--json]                one stack of every thread, now\n"
 	"  sampled convert IN... -o OUT             any readable format to any writable one; several are merged\n"
+	"  sampled diff BEFORE AFTER [-o OUT]       what grew and shrank: a table, a differential flame graph\n"
 	"  sampled doctor [PID]                     what works here or on a process, what does not, the mend\n"
 	"\n"
 	"`sampled COMMAND --help` lists the options of a command; sampled --version prints the version.\n";
@@ -92,6 +93,20 @@ static const char convert_usage[] =
 	"      --collapsed-style STYLE\n"
 	"                          sampled (default) or tachyon\n";
 
+static const char diff_usage[] =
+	"sampled diff BEFORE AFTER [-o OUT] [options]\n"
+	"\n"
+	"What grew and what shrank from one profile to the other, by function, in shares of each. Without -o\n"
+	"a table; with -o a differential flame graph. Changes within the noise of sampling are marked.\n"
+	"\n"
+	"  -f, --format FORMAT     of OUT: flamegraph or svg; default: by its suffix\n"
+	"  -o, --output OUT        write a differential flame graph\n"
+	"      --json              all functions, as JSON\n"
+	"      --sort KEY          by the change of self (default) or total, or by name\n"
+	"      --limit N           functions in each part of the table; default 20; 0: all\n"
+	"      --fail-above P      exit 6 when a function's share grew by more than P points, beyond the noise:\n"
+	"                          of self time; with --sort total of total time\n";
+
 static const char filter_options[] =
 	"\n"
 	"Which part, and how it is folded:\n"
@@ -130,6 +145,8 @@ int help_print(const char *command)
 	else if (strcmp(command, "convert") == 0)
 		buf_printf(&text, "usage: %s%s\nReadable: %s. Writable: %s.\n", convert_usage, filter_options,
 		           format_read_names(), format_names());
+	else if (strcmp(command, "diff") == 0)
+		buf_printf(&text, "usage: %s%s\nReadable: %s.\n", diff_usage, filter_options, format_read_names());
 	else
 		buf_printf(&text, "usage: %s", strcmp(command, "dump") == 0 ? dump_usage : doctor_usage);
 	if (!command || profiles)

@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "exporters/base64.h"
+#include "exporters/difference.h"
 #include "exporters/facts.h"
 #include "exporters/flamegraph.h"
 #include "exporters/formats.h"
@@ -115,20 +116,94 @@ static void write_processes(const struct profile *profile, struct writer *to)
 	writer_putc(to, ']');
 }
 
+/* [key, label, number, number in words, enum fact_weight] of each. */
+static void write_fact_list(const struct facts *facts, struct writer *to)
+{
+	writer_putc(to, '[');
+	for (size_t i = 0; i < facts->count; i++) {
+		writer_puts(to, i ? ",[" : "[");
+		writer_json_string(to, facts->items[i].key);
+		writer_putc(to, ',');
+		writer_json_string(to, facts->items[i].label);
+		writer_printf(to, ",%.17g,", facts->items[i].number);
+		writer_json_string(to, facts->items[i].text);
+		writer_printf(to, ",%d]", facts->items[i].weight);
+	}
+	writer_putc(to, ']');
+}
+
 static void write_facts(const struct profile *profile, struct writer *to)
 {
 	struct facts facts;
 
 	facts_make(&facts, profile);
-	writer_puts(to, ",\n\"facts\":[");
-	for (size_t i = 0; i < facts.count; i++) {
-		writer_printf(to, "%s[\"%s\",", i ? "," : "", facts.items[i].key);
-		writer_json_string(to, facts.items[i].label);
-		writer_printf(to, ",%.17g,", facts.items[i].number);
-		writer_json_string(to, facts.items[i].text);
-		writer_printf(to, ",%d]", facts.items[i].weight);
+	writer_puts(to, ",\n\"facts\":");
+	write_fact_list(&facts, to);
+}
+
+static void write_values(const struct profile *profile, struct writer *to)
+{
+	writer_puts(to, ",\"values\":[");
+	for (size_t v = 0; v < VALUE_COUNT; v++) {
+		writer_puts(to, v ? "," : "");
+		if (profile->values[v].name)
+			writer_json_string(to, profile->values[v].name);
+		else
+			writer_puts(to, "null");
+	}
+	writer_puts(to, "],\"units\":[");
+	for (size_t v = 0; v < VALUE_COUNT; v++) {
+		writer_puts(to, v ? "," : "");
+		writer_json_string(to, profile->values[v].name ? profile->values[v].unit : "");
 	}
 	writer_putc(to, ']');
+}
+
+/* [name, file, line, kind, is beyond the noise in self, in total, then self and total: percent before, after, half of the interval]. */
+static void write_change(const struct difference *d, const struct difference_row *row, struct writer *to)
+{
+	const struct side_sums *before = &row->sides[BEFORE], *after = &row->sides[AFTER];
+
+	writer_putc(to, '[');
+	writer_json_string(to, difference_name(d, row));
+	writer_putc(to, ',');
+	writer_json_string(to, difference_file(d, row));
+	writer_printf(to, ",%" PRIu32 ",\"%s\",%d,%d,%.4f,%.4f,%.4f,%.4f,%.4f,%.4f]", row->line,
+	              difference_kind_text(difference_kind(row, DIFFERENCE_SELF)), row->self.is_certain,
+	              row->total.is_certain, difference_percent(d, BEFORE, before->self),
+	              difference_percent(d, AFTER, after->self), row->self.within, difference_percent(d, BEFORE, before->total),
+	              difference_percent(d, AFTER, after->total), row->total.within);
+}
+
+/* What a differential flame graph has besides the joined profile. */
+static void write_comparison(const struct comparison *c, struct writer *to)
+{
+	enum { ROWS_MAX = 2000 };
+	const struct difference *d = c->difference;
+	uint32_t rows = 0, left_out = 0;
+
+	writer_puts(to, ",\n\"comparison\":{\"titles\":[");
+	writer_json_string(to, c->titles[BEFORE]);
+	writer_putc(to, ',');
+	writer_json_string(to, c->titles[AFTER]);
+	writer_printf(to, "],\"samples\":[%u,%u],\"weight\":[%u,%u],\"durations\":[%.9g,%.9g]", c->samples[BEFORE],
+	              c->samples[AFTER], c->weight[BEFORE], c->weight[AFTER], d->duration_s[BEFORE], d->duration_s[AFTER]);
+	writer_puts(to, ",\n\"facts\":[");
+	write_fact_list(c->facts[BEFORE], to);
+	writer_putc(to, ',');
+	write_fact_list(c->facts[AFTER], to);
+	writer_puts(to, "],\n\"changes\":[");
+	for (uint32_t i = 0; i < d->row_count && !to->err; i++) {
+		if (difference_kind(&d->rows[i], DIFFERENCE_SELF) == KIND_SAME && d->rows[i].total.points == 0)
+			continue;
+		if (rows == ROWS_MAX) {
+			left_out++;
+			continue;
+		}
+		writer_puts(to, rows++ ? ",\n" : "");
+		write_change(d, &d->rows[i], to);
+	}
+	writer_printf(to, "],\"changesLeftOut\":%" PRIu32 "}", left_out);
 }
 
 /* Written after the trees, which say which frames there are. */
@@ -167,17 +242,16 @@ static void write_data(struct flamegraph *f, const struct export_options *option
 	writer_puts(to, "{\"version\":1,\"title\":");
 	writer_json_string(to, options->title ? options->title : "");
 	writer_puts(to, ",\"mode\":");
-	writer_json_string(to, profile->mode ? profile->mode : "wall");
+	writer_json_string(to, profile->mode ? profile->mode : "");
 	writer_printf(to, ",\"sequence\":%" PRIu64 ",\"startedMs\":%" PRIu64, profile->sequence,
 	              profile->wall_start_ns / NS_PER_MS);
-	writer_puts(to, ",\"values\":[");
-	for (size_t v = 0; v < VALUE_COUNT; v++) {
-		if (v)
-			writer_putc(to, ',');
-		writer_json_string(to, profile_value_types[v].name);
-	}
-	writer_putc(to, ']');
+	/* The sampler refuses free-threaded builds, so what it sampled is none; of an import nothing is known. */
+	writer_printf(to, ",\"intervalNs\":%" PRIu64 ",\"imported\":%s,\"freeThreaded\":%s", profile->interval_ns,
+	              profile->imported ? "true" : "false", profile->imported ? "null" : "false");
+	write_values(profile, to);
 	write_facts(profile, to);
+	if (options->comparison)
+		write_comparison(options->comparison, to);
 	write_processes(profile, to);
 	write_threads(f, to);
 	if (!f->err)

@@ -26,6 +26,8 @@ static const struct format formats[] = {
          .detect = pprof_detect,
          .read = pprof_read},
 	{.name = "otlp", .suffix = ".otlp", .mime = "application/x-protobuf", .write = otlp_write},
+	{.name = "flamegraph", .suffix = ".html", .mime = "text/html", .write = flamegraph_write, .compares = true},
+	{.name = "svg", .suffix = ".svg", .mime = "image/svg+xml", .write = svg_write, .compares = true},
 	{.name = "text", .suffix = ".txt", .mime = "text/plain", .write = text_write},
 	{.name = "perf", .suffix = ".perf", .mime = "text/plain", .detect = perfscript_detect, .read = perfscript_read, .timed = true},
 	{.name = "collapsed",

@@ -14,6 +14,8 @@
 #include "exporters/source.h"
 #include "exporters/writer.h"
 
+struct comparison;
+
 enum collapsed_style { COLLAPSED_SAMPLED, COLLAPSED_TACHYON };
 
 struct export_options {
@@ -21,6 +23,7 @@ struct export_options {
 	const struct source_access *sources; /* source lines may be read through it and embedded; NULL: none are */
 	bool color;                          /* text: to a terminal */
 	const char *title;                   /* NULL: made from the profile */
+	const struct comparison *comparison; /* the profile joins two (difference.h); NULL: it does not. For formats that say `compares` */
 };
 
 /* What a format's write wants of a profile. */
@@ -44,7 +47,8 @@ struct format {
 	 * read, and that is to be said of it. Hostile input. */
 	int (*read)(struct input *from, struct builder *to, struct fault *fault);
 	int (*read_callgraph)(struct input *from, struct callgraph *to, struct fault *fault);
-	bool timed; /* read tells time order: it adds runs (builder_run()) */
+	bool timed;    /* read tells time order: it adds runs (builder_run()) */
+	bool compares; /* write can show two profiles (options->comparison) */
 };
 
 /* NULL: no such format. */

@@ -18,6 +18,7 @@ int pprof_write(const struct profile *profile, const struct export_options *opti
 bool pprof_detect(const unsigned char *head, size_t bytes);
 int pprof_read(struct input *from, struct builder *to, struct fault *fault);
 int otlp_write(const struct profile *profile, const struct export_options *options, struct writer *to);
+int svg_write(const struct profile *profile, const struct export_options *options, struct writer *to);
 int text_write(const struct profile *profile, const struct export_options *options, struct writer *to);
 
 int pstats_write(const struct callgraph *graph, const struct export_options *options, struct writer *to);

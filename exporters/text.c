@@ -25,8 +25,9 @@ struct report {
 	struct writer *to;
 	struct facts facts;
 	struct buf line;
-	enum value_index by; /* what shares are of: wall, or samples where an imported profile has no time */
+	enum value_index by; /* what shares are of: the profile's weight, or samples where that is nothing */
 	uint64_t whole;      /* sum of it */
+	bool is_time;        /* it is nanoseconds, shown as seconds */
 	bool color;
 	int err;
 };
@@ -59,7 +60,7 @@ static void add_amount(struct report *r, uint64_t value)
 {
 	char text[32];
 
-	if (r->by == VALUE_SAMPLES)
+	if (!r->is_time)
 		facts_count_text(text, sizeof(text), value);
 	else
 		snprintf(text, sizeof(text), value < 10000 * NS_PER_S ? "%.3f" : "%.0f", (double)value / (double)NS_PER_S);
@@ -85,7 +86,7 @@ static void add_place(struct report *r, const struct symbol *symbol, uint32_t li
 		return;
 	}
 	used = utf8_fit(&r->line, symbol->name, columns > 30 ? columns * 3 / 5 : columns, false);
-	tail = (unsigned)snprintf(number, sizeof(number), ":%" PRIu32 ")", line);
+	tail = (unsigned)(line ? snprintf(number, sizeof(number), ":%" PRIu32 ")", line) : snprintf(number, sizeof(number), ")"));
 	if (columns < used + tail + 6)
 		return;
 	buf_puts(&r->line, " (");
@@ -99,9 +100,12 @@ static void write_head(struct report *r)
 	char version[32];
 
 	writer_puts(r->to, r->color ? "\033[1msampled\033[0m: " : "sampled: ");
-	writer_printf(r->to, "profile of %" PRIu32 " process%s, %" PRIu32 " thread%s, mode %s", profile->process_count,
-	              profile->process_count == 1 ? "" : "es", profile->thread_count, profile->thread_count == 1 ? "" : "s",
-	              profile->mode ? profile->mode : "wall");
+	writer_printf(r->to, "profile of %" PRIu32 " process%s, %" PRIu32 " thread%s, ", profile->process_count,
+	              profile->process_count == 1 ? "" : "es", profile->thread_count, profile->thread_count == 1 ? "" : "s");
+	if (profile->imported && r->facts.sum.attempts == 0)
+		writer_puts(r->to, "imported");
+	else
+		writer_printf(r->to, "mode %s", profile->mode ? profile->mode : "wall");
 	if (profile->sequence)
 		writer_printf(r->to, ", snapshot %" PRIu64, profile->sequence);
 	writer_putc(r->to, '\n');
@@ -109,6 +113,8 @@ static void write_head(struct report *r)
 		const struct process *process = &profile->processes[i];
 
 		facts_version_text(version, sizeof(version), process->version);
+		if (process->pid == 0 && !(process->name && process->name[0]))
+			continue; /* an import that says nothing of it */
 		buf_printf(&r->line, "  process %" PRId32 ", Python %s%s: ", process->pid, version, process->ended ? ", ended" : "");
 		utf8_fit(&r->line, process->name ? process->name : "", columns_left(r), false);
 		end_line(r);
@@ -155,6 +161,12 @@ static void add_thread_name(struct report *r, const struct thread_tree *tree)
 	buf_release(&name);
 }
 
+static const struct {
+	enum value_index value;
+	const char *label;
+} thread_shares[] = {{VALUE_ON_CPU, "on CPU"}, {VALUE_GIL, "GIL"},   {VALUE_GIL_WAIT, "wait"},
+                     {VALUE_IDLE, "idle"},     {VALUE_UNKNOWN, "?"}, {VALUE_GC, "GC"}};
+
 struct thread_row {
 	const struct thread_tree *tree;
 	uint64_t sum[VALUE_COUNT];
@@ -169,10 +181,28 @@ static int compare_threads(const void *left, const void *right)
 	return (a->tree->tid > b->tree->tid) - (a->tree->tid < b->tree->tid);
 }
 
+/* An imported profile may have some of the states, or others in their places. */
+static bool has_share(const struct report *r, enum value_index value)
+{
+	return r->is_time && profile_has(r->profile, value);
+}
+
+static void write_threads_head(struct report *r)
+{
+	if (r->is_time)
+		buf_printf(&r->line, "  samples%9s ", "seconds");
+	else
+		buf_printf(&r->line, "  samples%9s ", "");
+	for (size_t v = 0; v < sizeof(thread_shares) / sizeof(thread_shares[0]); v++)
+		if (has_share(r, thread_shares[v].value))
+			buf_printf(&r->line, "%7s", thread_shares[v].label);
+	buf_puts(&r->line, "  thread");
+	end_line(r);
+}
+
 /* What a thread was doing, in shares of its own time. */
 static void write_threads(struct report *r)
 {
-	static const enum value_index shown[] = {VALUE_ON_CPU, VALUE_GIL, VALUE_GIL_WAIT, VALUE_IDLE, VALUE_UNKNOWN, VALUE_GC};
 	uint32_t count = r->profile->thread_count;
 	struct thread_row *rows = calloc(count + (size_t)1, sizeof(*rows));
 
@@ -188,14 +218,14 @@ static void write_threads(struct report *r)
 	}
 	qsort(rows, count, sizeof(*rows), compare_threads);
 	heading(r, "THREADS (shares of the thread's own time)");
-	writer_printf(r->to, "  samples%9s  on CPU    GIL   wait   idle      ?     GC  thread\n",
-	              r->by == VALUE_WALL ? "seconds" : "");
+	write_threads_head(r);
 	for (uint32_t i = 0; i < count && i < THREADS_MAX; i++) {
 		buf_printf(&r->line, "%9" PRIu64, rows[i].sum[VALUE_SAMPLES]);
 		add_amount(r, rows[i].sum[r->by]);
 		buf_putc(&r->line, ' ');
-		for (size_t v = 0; v < sizeof(shown) / sizeof(shown[0]); v++)
-			add_share(r, rows[i].sum[shown[v]], rows[i].sum[VALUE_WALL]);
+		for (size_t v = 0; v < sizeof(thread_shares) / sizeof(thread_shares[0]); v++)
+			if (has_share(r, thread_shares[v].value))
+				add_share(r, rows[i].sum[thread_shares[v].value], rows[i].sum[r->by]);
 		buf_puts(&r->line, "  ");
 		add_thread_name(r, rows[i].tree);
 		end_line(r);
@@ -210,13 +240,14 @@ static void write_functions(struct report *r)
 	struct function *functions;
 	uint32_t count;
 	uint64_t rest = 0;
+	bool cpu = has_share(r, VALUE_ON_CPU), gil = has_share(r, VALUE_GIL);
 
 	r->err = functions_make(&functions, &count, r->profile, r->by);
 	if (r->err)
 		return;
 	heading(r, "FUNCTIONS (self: in the function itself; total: with what it calls; shares of all sampled time)");
-	writer_printf(r->to, "%9s  self %% %8s total %%  CPU %%  GIL %%  function (file:first line)\n",
-	              r->by == VALUE_WALL ? "self s" : "self", r->by == VALUE_WALL ? "total s" : "total");
+	writer_printf(r->to, "%9s  self %% %8s total %%%s%s  function (file:first line)\n", r->is_time ? "self s" : "self",
+	              r->is_time ? "total s" : "total", cpu ? "  CPU %" : "", gil ? "  GIL %" : "");
 	for (uint32_t i = 0; i < count; i++) {
 		const struct function *f = &functions[i];
 		const struct symbol *symbol = &r->profile->symbols[f->symbol];
@@ -229,8 +260,10 @@ static void write_functions(struct report *r)
 		add_share(r, f->self[r->by], r->whole);
 		add_amount(r, f->total[r->by]);
 		add_share(r, f->total[r->by], r->whole);
-		add_share(r, f->self[VALUE_ON_CPU], f->self[VALUE_WALL]);
-		add_share(r, f->self[VALUE_GIL], f->self[VALUE_WALL]);
+		if (cpu)
+			add_share(r, f->self[VALUE_ON_CPU], f->self[r->by]);
+		if (gil)
+			add_share(r, f->self[VALUE_GIL], f->self[r->by]);
 		buf_puts(&r->line, "  ");
 		add_place(r, symbol, symbol->first_line);
 		end_line(r);
@@ -238,10 +271,11 @@ static void write_functions(struct report *r)
 	if (count > FUNCTIONS_MAX) {
 		add_amount(r, rest);
 		add_share(r, rest, r->whole);
-		buf_printf(&r->line, "%32s(other: %" PRIu32 " functions)", "", count - FUNCTIONS_MAX);
+		buf_printf(&r->line, "%*s(other: %" PRIu32 " functions)", 18 + 7 * cpu + 7 * gil, "", count - FUNCTIONS_MAX);
 		end_line(r);
 	}
-	writer_puts(r->to, "  CPU % and GIL %: of the function's self time, running or runnable, and holding the GIL\n");
+	if (cpu || gil)
+		writer_puts(r->to, "  CPU % and GIL %: of the function's self time, running or runnable, and holding the GIL\n");
 	free(functions);
 }
 
@@ -281,7 +315,7 @@ static void write_path(struct report *r)
 	if (!tree)
 		return;
 	heading(r, "HEAVIEST PATH (from the outermost call always on to the heaviest)");
-	buf_puts(&r->line, "  total s total %  self %  thread ");
+	buf_printf(&r->line, "%9s total %%  self %%  thread ", r->is_time ? "total s" : "total");
 	add_thread_name(r, tree);
 	end_line(r);
 	for (uint32_t n = heaviest_child(tree, totals, 0, r->by); n; n = heaviest_child(tree, totals, n, r->by))
@@ -307,14 +341,15 @@ static void write_path(struct report *r)
 int text_write(const struct profile *profile, const struct export_options *options, struct writer *to)
 {
 	static void (*const parts[])(struct report *r) = {write_head, write_facts, write_threads, write_functions, write_path};
-	struct report r = {.profile = profile, .to = to, .by = VALUE_WALL, .color = options->color};
+	struct report r = {.profile = profile, .to = to, .by = profile_weight(profile), .color = options->color};
 
 	facts_make(&r.facts, profile);
-	r.whole = profile_sum(profile, VALUE_WALL);
+	r.whole = profile_sum(profile, r.by);
 	if (r.whole == 0) {
 		r.by = VALUE_SAMPLES;
 		r.whole = r.facts.in_profile;
 	}
+	r.is_time = strcmp(profile->values[r.by].unit, "nanoseconds") == 0;
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && !r.err && !to->err; i++)
 		parts[i](&r);
 	if (r.err && !to->err)

@@ -14,6 +14,12 @@ const CATEGORIES = [
 	{id: "frozen", label: "Import system, frozen", hue: [150, 36, 72], dark: [156, 36, 29]},
 	{id: "special", label: "Garbage collector, other", hue: [350, 58, 78], dark: [350, 36, 42]},
 ];
+// A share's change: the stronger, the larger a part of the larger share it is.
+const CHANGES = {
+	grew: [{hue: [6, 74, 88], dark: [6, 30, 27]}, {hue: [6, 80, 80], dark: [6, 42, 33]}, {hue: [6, 84, 71], dark: [6, 55, 39]}, {hue: [6, 86, 62], dark: [6, 66, 45]}],
+	shrank: [{hue: [216, 70, 90], dark: [216, 28, 28]}, {hue: [216, 76, 82], dark: [216, 40, 35]}, {hue: [216, 80, 74], dark: [216, 52, 42]}, {hue: [216, 82, 66], dark: [216, 62, 49]}],
+};
+const NO_CHANGE = {hue: [48, 12, 90], dark: [48, 5, 28]};
 const THREAD_COLOR = {hue: [220, 14, 88], dark: [220, 14, 26]};
 
 const darkQuery = matchMedia("(prefers-color-scheme: dark)");
@@ -36,20 +42,50 @@ function shaded(color, shade) {
 
 // How a node's time splits into states, in the order of STATES. A holder of the GIL is that, runnable or not.
 function statesOf(values, base) {
-	return [values[base + GIL], values[base + CPU_ALONE], values[base + GIL_WAIT], values[base + IDLE], values[base + UNKNOWN]];
+	const of = (value) => isOwn[value] ? values[base + value] : 0;
+	return [of(GIL), values[base + CPU_ALONE], of(GIL_WAIT), of(IDLE), of(UNKNOWN)];
 }
 
 function dominantState(values, base) {
-	let best = 4, most = values[base + UNKNOWN];
+	const parts = statesOf(values, base);
+	let best = 4, most = parts[4];
 	const look = (state, amount) => {
 		if (amount >= most && amount > 0)
 			[best, most] = [state, amount];
 	};
-	look(3, values[base + IDLE]);
-	look(2, values[base + GIL_WAIT]);
-	look(1, values[base + CPU_ALONE]);
-	look(0, values[base + GIL]);
+	for (let state = 3; state >= 0; state--)
+		look(state, parts[state]);
 	return best;
+}
+
+// How a node's share of the whole changed: shares before and after in percent, half of the 95 % interval in points, and whether it is
+// beyond the noise. The same test as in exporters/difference.c, which says what it assumes.
+function changeOf(tree, node) {
+	const share = (side, value) => {
+		const whole = tree.total[value[side]];
+		return whole > 0 ? tree.total[node * VALUES + value[side]] / whole : 0;
+	};
+	const all = comparison.samples.map((value) => tree.total[value]), hits = comparison.samples.map((value) => tree.total[node * VALUES + value]);
+	const before = share(0, comparison.weight), after = share(1, comparison.weight), points = 100 * (after - before);
+	const change = {before: 100 * before, after: 100 * after, points, within: 0, certain: false};
+	if (all[0] === 0 || all[1] === 0)
+		return change;
+	const pooled = (hits[0] + hits[1]) / (all[0] + all[1]), error = Math.sqrt(pooled * (1 - pooled) * (1 / all[0] + 1 / all[1]));
+	const apart = hits[1] / all[1] - hits[0] / all[0];
+	const spread = hits.reduce((sum, hit, side) => {
+		const near = (hit + 1) / (all[side] + 2);
+		return sum + near * (1 - near) / (all[side] + 2);
+	}, 0);
+	change.within = 195.9964 * Math.sqrt(spread);
+	change.certain = error > 0 && pooled * Math.min(...all) >= 5 && Math.abs(apart / error) >= 1.959964 && (apart > 0) === (points > 0);
+	return change;
+}
+
+function changeColor(tree, node) {
+	const {before, after, certain} = changeOf(tree, node), larger = Math.max(before, after);
+	if (!certain || larger <= 0)
+		return NO_CHANGE;
+	return CHANGES[after > before ? "grew" : "shrank"][Math.min(3, Math.floor(4 * Math.abs(after - before) / larger))];
 }
 
 const categoryCache = new Int8Array(symbolCount).fill(-1);
@@ -76,13 +112,15 @@ const shadeOfSymbol = new Int8Array(symbolCount).fill(-1);
 // The fill of a node under a colouring: a CSS colour, made once for each colour and shade.
 function fillOf(tree, node, mode) {
 	const key = tree.key[node];
+	if (mode === "change" && node > 0 && key < 0)
+		return shaded(changeColor(tree, node), (SHADES - 1) / 2);
 	let color = THREAD_COLOR, shade = (SHADES - 1) / 2;
 	if (key >= 0) {
 		const symbol = tree.byLine ? symbolOf(key) : key;
 		if (shadeOfSymbol[symbol] < 0)
 			shadeOfSymbol[symbol] = hashText(nameOf(symbol)) % SHADES;
 		shade = shadeOfSymbol[symbol];
-		color = mode === "status" ? STATES[dominantState(tree.total, node * VALUES)] :
+		color = mode === "change" ? changeColor(tree, node) : mode === "status" ? STATES[dominantState(tree.total, node * VALUES)] :
 			mode === "category" ? CATEGORIES[categoryOf(symbol)] : fileColor(fileOf(symbol));
 	}
 	let shades = shadeCache.get(color);

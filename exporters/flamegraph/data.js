@@ -6,6 +6,14 @@ const SAMPLES = 0, WALL = 1, ON_CPU = 2, GIL = 3, GIL_WAIT = 4, IDLE = 5, UNKNOW
 const CPU_ALONE = 9, VALUES = 10;
 const loadStart = performance.now();
 const data = JSON.parse(document.getElementById("data").textContent);
+// Two profiles joined (sampled diff): [before, after] of each; or null.
+const comparison = data.comparison || null;
+// A profile from elsewhere has values of other names in these places: only what is called as ours is ours.
+const OWN_NAMES = ["samples", "wall", "on_cpu", "gil", "gil_wait", "idle", "unknown", "gc", "exception"];
+const isOwn = OWN_NAMES.map((name, i) => data.values[i] === name && data.units[i] === (i === SAMPLES ? "count" : "nanoseconds"));
+const hasStates = isOwn[ON_CPU] || isOwn[GIL] || isOwn[GIL_WAIT] || isOwn[IDLE];
+// What widths and shares are of, unless asked otherwise.
+const MAIN = data.values[WALL] === null ? SAMPLES : WALL;
 
 // Of symbol s: its name, its file, and so on.
 const SYMBOL_FIELDS = 5;
@@ -24,7 +32,7 @@ const baseName = (path) => path.slice(path.lastIndexOf("/") + 1);
 function decodeThread(count, text) {
 	const bytes = atob(text);
 	const parent = new Int32Array(count), frame = new Int32Array(count), self = new Float64Array(count * VALUES);
-	const wall = new Float64Array(count);
+	const main = new Float64Array(count), own = new Uint8Array(count);
 	let at = 0;
 	const rest = (byte) => {
 		let value = byte & 127;
@@ -46,21 +54,24 @@ function decodeThread(count, text) {
 		frame[node] = head / 2;
 		if (head % 2 === 0)
 			continue;
+		own[node] = 1;
 		byte = bytes.charCodeAt(at++);
 		self[base + SAMPLES] = byte < 128 ? byte : rest(byte);
 		byte = bytes.charCodeAt(at++);
-		const time = wall[node] = self[base + WALL] = byte < 128 ? byte : rest(byte);
+		const time = self[base + WALL] = byte < 128 ? byte : rest(byte);
 		byte = bytes.charCodeAt(at++);
 		for (let codes = byte < 128 ? byte : rest(byte), value = base + ON_CPU; codes > 0; codes >>= 2, value++)
 			if ((codes & 3) === 1)
 				self[value] = time;
 			else if ((codes & 3) === 2)
 				self[value] = rest(bytes.charCodeAt(at++));
-		self[base + CPU_ALONE] = Math.max(0, self[base + ON_CPU] - self[base + GIL]);
+		if (isOwn[ON_CPU])
+			self[base + CPU_ALONE] = Math.max(0, self[base + ON_CPU] - (isOwn[GIL] ? self[base + GIL] : 0));
+		main[node] = self[base + MAIN];
 	}
 	for (let node = count - 1; node > 0; node--)
-		wall[parent[node]] += wall[node];
-	return {count, parent, frame, self, wall};
+		main[parent[node]] += main[node];
+	return {count, parent, frame, self, main, own};
 }
 
 const severalProcesses = data.processes.length > 1;
@@ -71,7 +82,7 @@ const threads = data.threads.map(([process, interpreter, tid, name, isMain, coun
 		thread.samples += thread.self[node * VALUES];
 	thread.label = (severalProcesses ? `${data.processes[process][0]} / ` : "") +
 		(interpreter ? `interpreter ${interpreter} / ` : "") +
-		(name ? `${name} (${tid || "?"})` : `thread ${tid || "?"}`);
+		(comparison ? name || "threads without a name" : name ? `${name} (${tid || "?"})` : `thread ${tid || "?"}`);
 	return thread;
 }).sort((a, b) => b.samples - a.samples || a.index - b.index);
 

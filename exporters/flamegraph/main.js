@@ -215,8 +215,9 @@ const keys = {
 	Enter: () => view.selected >= 0 && zoom(view.selected), Backspace: () => zoom(view.tree.parent[view.zoomed]),
 	0: () => zoom(0), Home: () => zoom(0), Escape: escape,
 	"/": () => element("search").select(), n: () => nextMatch(1), N: () => nextMatch(-1),
-	i: () => toggle("inverted", !view.inverted), f: () => setFlame(!view.flame), l: () => toggle("byLine", !view.byLine),
-	c: () => setColor(cycle(["status", "category", "file"], view.color, 1)),
+	i: () => toggle("inverted", !view.inverted), f: () => setFlame(!view.flame), l: () => comparison || toggle("byLine", !view.byLine), // two versions have no lines in common
+	c: () => setColor(cycle(Array.from(element("color").options, (option) => option.value), view.color, 1)),
+	x: () => comparison && show("changes"),
 	w: () => setWeight(cycle(Array.from(element("weight").options, (option) => Number(option.value)), view.weight, 1)),
 	"[": () => toggle("threads", cycle(Array.from(element("threads").options, (option) => option.value), view.threads, -1)),
 	"]": () => toggle("threads", cycle(Array.from(element("threads").options, (option) => option.value), view.threads, 1)),
@@ -336,9 +337,13 @@ function fillPickers() {
 		for (let i = 0; i < thread.self.length; i++)
 			sums[i % VALUES] += thread.self[i];
 	for (const {value, label} of WEIGHTS)
-		if (sums[value] > 0 || value === WALL)
+		if (sums[value] > 0 || value === MAIN || comparison)
 			add(element("weight"), value, label);
-	view.weight = sums[WALL] > 0 ? WALL : SAMPLES;
+	element("by-line").parentElement.hidden = comparison !== null;
+	view.weight = sums[MAIN] > 0 || comparison ? MAIN : SAMPLES;
+	for (const [value, label, there] of [["change", "Change", comparison], ["status", "Status", hasStates], ["category", "Category", true], ["file", "File", true]])
+		if (there)
+			add(element("color"), value, label);
 }
 
 function listen() {
@@ -356,7 +361,8 @@ function listen() {
 	on("theme", "click", () => setTheme(!dark));
 	on("facts-button", "click", () => show("facts"));
 	on("help-button", "click", () => show("help"));
-	for (const id of ["facts", "help"]) // a click beside a dialog closes it
+	on("changes-button", "click", () => show("changes"));
+	for (const id of ["facts", "help", "changes"]) // a click beside a dialog closes it
 		on(id, "click", (event) => event.target === element(id) && element(id).close());
 	on("search", "input", () => search());
 	document.addEventListener("keydown", onKey);
@@ -386,6 +392,7 @@ window.sampled = {
 setDark(darkQuery.matches);
 fillTitle();
 fillFacts();
+fillChanges();
 fillHelp();
 fillPickers();
 listen();

@@ -5,7 +5,7 @@ const canvas = document.getElementById("canvas"), context = canvas.getContext("2
 const scroller = document.getElementById("scroll"), spacer = document.getElementById("spacer");
 
 const view = {
-	tree: null, weight: WALL, color: "status", flame: false, inverted: false, byLine: false, threads: "separate", rootName: "all",
+	tree: null, weight: MAIN, color: comparison ? "change" : hasStates ? "status" : "category", flame: false, inverted: false, byLine: false, threads: "separate", rootName: "all",
 	from: 0, to: 1,                        // the visible part of the root's width, in the unit of the weight
 	zoomed: 0, selected: -1, hovered: null, // nodes; hovered is a box
 	matches: null,                         // by key: 1 matches the search
@@ -60,7 +60,8 @@ function placeOf(tree, node, whole) {
 	const symbol = tree.byLine ? symbolOf(key) : key, file = fileOf(symbol);
 	if (!file)
 		return "";
-	return `${whole ? file : baseName(file)}:${tree.byLine ? lineOf(key) : firstLineOf(symbol)}`;
+	const line = tree.byLine ? lineOf(key) : firstLineOf(symbol);
+	return `${whole ? file : baseName(file)}${line ? `:${line}` : ""}`;
 }
 
 const valueOf = (tree, node, value = view.weight) => tree.total[node * VALUES + value];

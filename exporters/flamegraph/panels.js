@@ -11,18 +11,32 @@ function make(tag, className, text) {
 	return made;
 }
 
-const WEIGHTS = [
-	{value: WALL, label: "Wall time"}, {value: SAMPLES, label: "Samples"}, {value: ON_CPU, label: "On CPU"}, {value: GIL, label: "GIL held"},
-	{value: GIL_WAIT, label: "GIL wait"}, {value: IDLE, label: "Idle"}, {value: GC, label: "Garbage collection"},
-	{value: EXCEPTION, label: "Handling exceptions"}, {value: UNKNOWN, label: "State unknown"},
-];
+const OWN_LABELS = ["Samples", "Wall time", "On CPU", "GIL held", "GIL wait", "Idle", "State unknown", "Garbage collection", "Handling exceptions"];
+const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+const weightLabel = (value) => comparison && value === SAMPLES ? "Samples after" : isOwn[value] ? OWN_LABELS[value] :
+	capital(cleanText(data.values[value]).slice(0, 60));
+const WEIGHTS = [WALL, SAMPLES, ON_CPU, GIL, GIL_WAIT, IDLE, GC, EXCEPTION, UNKNOWN].filter((value) => data.values[value] !== null)
+	.map((value) => ({value, label: weightLabel(value)}));
 
 function timeText(ns) {
 	if (ns >= 100e9)
 		return `${Math.floor(ns / 60e9)} m ${String(Math.floor(ns / 1e9) % 60).padStart(2, "0")} s`;
 	return ns >= 1e9 ? `${(ns / 1e9).toFixed(2)} s` : ns >= 1e6 ? `${(ns / 1e6).toFixed(1)} ms` : ns > 0 ? `${(ns / 1e3).toFixed(1)} \u00b5s` : "0";
 }
-const amountText = (value, weight = view.weight) => weight === SAMPLES ? `${value.toLocaleString("en")}` : timeText(value);
+function bytesText(bytes) {
+	const step = bytes >= 1 << 30 ? 3 : bytes >= 1 << 20 ? 2 : bytes >= 1024 ? 1 : 0;
+	return `${(bytes / 1024 ** step).toFixed(step === 0 ? 0 : 2)} ${["B", "KiB", "MiB", "GiB"][step]}`;
+}
+
+const IN_NS = new Map([["nanoseconds", 1], ["microseconds", 1e3], ["milliseconds", 1e6], ["seconds", 1e9]]);
+function amountText(value, weight = view.weight) {
+	const unit = data.units[weight];
+	if (IN_NS.has(unit))
+		return timeText(value * IN_NS.get(unit));
+	if (unit === "bytes")
+		return bytesText(value);
+	return value.toLocaleString("en") + (unit === "count" || unit === "" ? "" : ` ${cleanText(unit).slice(0, 40)}`);
+}
 const percentText = (part, whole) => {
 	const percent = whole > 0 ? 100 * part / whole : 0;
 	return percent > 0 && percent < 0.1 ? `${percent.toPrecision(2)} %` : `${percent.toFixed(percent < 10 ? 2 : 1)} %`;
@@ -32,6 +46,27 @@ function swatch(color) {
 	const box = make("span", "swatch");
 	box.style.background = color;
 	return box;
+}
+
+// Of a joined profile: both shares and the difference, total and self.
+function changeRows(tree, node) {
+	const table = make("table"), head = make("tr");
+	head.append(...["", "Before", "After", "Change", ""].map((text) => make("td", "", text)));
+	table.append(head);
+	const row = (label, before, after, note) => {
+		const made = make("tr"), points = after - before;
+		made.append(make("td", "", label), make("td", "", `${before.toFixed(2)} %`), make("td", "", `${after.toFixed(2)} %`),
+			make("td", "", `${points > 0 ? "+" : ""}${points.toFixed(2)}`), make("td", "", note));
+		table.append(made);
+	};
+	const change = changeOf(tree, node), [before, after] = comparison.weight, base = node * VALUES;
+	const percent = (value) => tree.total[value] > 0 ? 100 * tree.self[base + value] / tree.total[value] : 0;
+	row("Total", change.before, change.after, `\u00b1 ${change.within.toFixed(2)}${change.certain ? "" : ", within the noise"}`);
+	row("Self", percent(before), percent(after), "");
+	const amounts = make("tr");
+	amounts.append(make("td", "", "Total"), ...comparison.weight.map((value) => make("td", "", amountText(tree.total[base + value], value))));
+	table.append(amounts);
+	return table;
 }
 
 function statusShares(tree, node) {
@@ -47,7 +82,7 @@ function statusShares(tree, node) {
 	});
 	const named = [["GIL", GIL, 0], ["on CPU", ON_CPU, 1], ["GIL wait", GIL_WAIT, 2], ["idle", IDLE, 3], ["unknown", UNKNOWN, 4], ["GC", GC], ["exception", EXCEPTION]];
 	for (const [label, value, state] of named) {
-		if (tree.total[base + value] <= 0)
+		if (!isOwn[value] || tree.total[base + value] <= 0)
 			continue;
 		const share = make("span");
 		if (state !== undefined)
@@ -96,9 +131,13 @@ function tipFor(box) {
 	const place = cleanText(placeOf(tree, box.node, true));
 	if (place)
 		parts.push(make("div", "place", place));
+	if (comparison) {
+		parts.push(changeRows(tree, box.node));
+		return parts;
+	}
 	table.append(valueRow("Total", tree.total[base + weight], whole, weight === SAMPLES ? null : tree.total[base + SAMPLES]));
 	table.append(valueRow("Self", tree.self[base + weight], whole, weight === SAMPLES ? null : tree.self[base + SAMPLES]));
-	parts.push(table, ...statusShares(tree, box.node));
+	parts.push(table, ...(hasStates ? statusShares(tree, box.node) : []));
 	const source = sourceOf(tree, box.node);
 	if (source)
 		parts.push(source);
@@ -120,10 +159,12 @@ function showTip(box, x, y) {
 
 function showLegend() {
 	const parts = [], total = view.tree.total, states = statesOf(total, 0), wall = Math.max(total[WALL], 0);
-	if (view.color === "status")
+	if (view.color === "change")
+		parts.push([shaded(CHANGES.grew[3], 3), "Grew"], [shaded(CHANGES.shrank[3], 3), "Shrank"], [shaded(NO_CHANGE, 3), "Within the noise"]);
+	else if (view.color === "status")
 		STATES.forEach((state, i) => {
 			if (states[i] > 0)
-				parts.push([shaded(state, 3), `${state.label} ${percentText(states[i], wall)}`]);
+				parts.push([shaded(state, 3), `${i === 1 && !isOwn[GIL] ? "On CPU" : state.label} ${percentText(states[i], wall)}`]);
 		});
 	else if (view.color === "category")
 		for (const category of CATEGORIES)
@@ -156,26 +197,119 @@ function showNow() {
 		`${view.merged.toLocaleString("en")} narrow ${view.merged === 1 ? "frame" : "frames"} merged into (other)`;
 }
 
-const factText = (key) => (data.facts.find((fact) => fact[0] === key) || [])[3] || "?";
+const factOf = (key, facts = data.facts) => facts.find((fact) => fact[0] === key);
+const factText = (key, facts = data.facts) => (factOf(key, facts) || [])[3] || "?";
 
-function fillFacts() {
-	const lost = data.facts.filter((fact) => fact[4] === 2), button = element("facts-button");
-	const dropped = data.facts.filter((fact) => fact[0].startsWith("lost_")).reduce((sum, fact) => sum + fact[2], 0);
-	button.textContent = `${factText("in_profile")} samples \u00b7 ${factText("duration_ns")} \u00b7 ` +
-		(dropped > 0 ? `${dropped.toLocaleString("en")} lost` : lost.length > 0 ? `none lost, ${lost.length} to note` : "none lost");
-	button.classList.toggle("loss", lost.length > 0);
-	element("facts-lead").textContent = `Mode ${data.mode}; rate asked ${factText("asked_hz")}, reached ${factText("reached_hz")}.` +
-		(data.sequence ? ` Snapshot ${data.sequence}.` : "") + (data.startedMs ? ` Begun ${new Date(data.startedMs).toISOString().replace("T", " ").slice(0, 19)} UTC.` : "") +
-		(data.sourcesLeftOut ? ` Source lines of ${data.sourcesLeftOut} files left out: too many.` : "");
-	for (const [, label, , text, weight] of data.facts) {
+// What was lost in sampling, all facts together, in a few words.
+function lossText(facts) {
+	const lost = facts.filter((fact) => fact[4] === 2);
+	const dropped = facts.filter((fact) => fact[0].startsWith("lost_")).reduce((sum, fact) => sum + fact[2], 0);
+	return dropped > 0 ? `${dropped.toLocaleString("en")} lost` : lost.length > 0 ? `none lost, ${lost.length} to note` : "none lost";
+}
+
+function leadText() {
+	if (comparison)
+		return `Before: ${cleanText(comparison.titles[0])}. After: ${cleanText(comparison.titles[1])}. Shares are of each by itself.`;
+	const parts = [];
+	if (factOf("attempts")) {
+		const number = (key) => (factOf(key) || [])[2] || 0, ticks = number("ticks") + number("ticks_missed");
+		const lost = data.facts.filter((fact) => fact[0].startsWith("lost_")).reduce((sum, fact) => sum + fact[2], 0);
+		parts.push(`Mode ${data.mode || "wall"}; interval ${data.intervalNs ? timeText(data.intervalNs) : "none"}; rate asked ${factText("asked_hz")}, ` +
+			`reached ${factText("reached_hz")}; errors ${percentText(lost, number("attempts"))}, ticks missed ${percentText(number("ticks_missed"), ticks)}.`);
+	} else {
+		parts.push("Imported: what is known of its sampling is what the file said.");
+	}
+	parts.push(data.freeThreaded === null ? "Free-threaded: unknown." : `Free-threaded: ${data.freeThreaded ? "yes" : "no"}.`);
+	if (data.sequence)
+		parts.push(`Snapshot ${data.sequence}.`);
+	if (data.startedMs)
+		parts.push(`Begun ${new Date(data.startedMs).toISOString().replace("T", " ").slice(0, 19)} UTC.`);
+	if (data.sourcesLeftOut)
+		parts.push(`Source lines of ${data.sourcesLeftOut} files left out: too many.`);
+	return parts.join(" ");
+}
+
+function addFacts(facts, prefix) {
+	for (const [, label, , text, weight] of facts) {
 		const row = make("tr", ["", "good", "loss"][weight]);
-		row.append(make("td", "", label), make("td", "", text));
+		row.append(make("td", "", prefix + cleanText(label)), make("td", "", text));
 		element("facts").querySelector("table").append(row);
 	}
+}
+
+// What each thread was doing, in shares of its own time.
+function fillThreadFacts() {
+	const columns = comparison ? [["before", comparison.weight[0]], ["after", comparison.weight[1]]] :
+		[["GIL", GIL], ["on CPU", ON_CPU], ["GIL wait", GIL_WAIT], ["idle", IDLE], ["unknown", UNKNOWN], ["GC", GC], ["exception", EXCEPTION]].filter(([, value]) => isOwn[value]);
+	const table = element("thread-facts"), head = make("tr"), wholes = new Float64Array(VALUES);
+	const sums = threads.slice(0, 200).map((thread) => {
+		const sum = new Float64Array(VALUES);
+		for (let i = 0; i < thread.self.length; i++)
+			sum[i % VALUES] += thread.self[i];
+		for (let value = 0; value < VALUES; value++)
+			wholes[value] += sum[value];
+		return sum;
+	});
+	head.append(make("td", "", "thread"), make("td", "", "samples"), ...columns.map(([label]) => make("td", "", label)));
+	table.append(head);
+	sums.forEach((sum, i) => {
+		const row = make("tr");
+		row.append(make("td", "", cleanText(threads[i].label).slice(0, 80)), make("td", "", sum[SAMPLES].toLocaleString("en")));
+		for (const [, value] of columns)
+			row.append(make("td", "", percentText(sum[value], comparison ? wholes[value] : sum[WALL])));
+		table.append(row);
+	});
+	if (threads.length > 200)
+		table.append(make("tr", "", `and ${threads.length - 200} more threads`));
+}
+
+function fillFacts() {
+	const button = element("facts-button"), duration = factOf("duration_ns");
+	const all = comparison ? comparison.facts.flat() : data.facts;
+	const samples = comparison ? comparison.facts.map((facts) => factText("in_profile", facts)).join(" \u2192 ") : factText("in_profile");
+	button.textContent = [`${samples} samples`, ...(duration ? [duration[3]] : []), ...(factOf("attempts", all) ? [lossText(all)] : [])].join(" \u00b7 ");
+	button.classList.toggle("loss", all.some((fact) => fact[4] === 2));
+	element("facts-lead").textContent = leadText();
+	if (comparison)
+		comparison.facts.forEach((facts, side) => addFacts(facts, side === 0 ? "before: " : "after: "));
+	else
+		addFacts(data.facts, "");
+	fillThreadFacts();
 	for (const [pid, name, version, ended] of data.processes) {
 		const line = make("div");
-		line.append(make("b", "", pid), ` Python ${version}${ended ? ", ended" : ""}: ${cleanText(name)}`);
+		line.append(make("b", "", pid || ""), `${version === "?" ? "" : ` Python ${version}`}${ended ? ", ended" : ""}${name ? `: ${cleanText(name)}` : ""}`);
 		element("processes").append(line);
+	}
+	if (comparison)
+		element("threads-head").textContent = "Threads, shares of all";
+	element("processes-head").hidden = comparison !== null;
+}
+
+// The functions that changed most, and all that are new or gone: in one width a function that is only in the other has none.
+function fillChanges() {
+	element("changes-button").hidden = comparison === null;
+	if (!comparison)
+		return;
+	const {changes} = comparison, kinds = new Map();
+	for (const [, , , kind] of changes)
+		kinds.set(kind, (kinds.get(kind) || 0) + 1);
+	element("changes-button").textContent = ["new", "gone", "grew", "shrank"].filter((kind) => kinds.has(kind)).map((kind) => `${kinds.get(kind)} ${kind}`).join(" \u00b7 ") || "No change";
+	element("changes-lead").textContent = "Shares of all sampled time on each side, change in points of percent with half of its 95 % interval, if samples are independent; " +
+		"\u201c~\u201d: within the noise." + (comparison.changesLeftOut ? ` ${comparison.changesLeftOut} smaller changes left out.` : "");
+	const table = element("changes").querySelector("table"), head = make("tr");
+	head.append(...["", "function", "self before", "after", "change", "total before", "after", "change"].map((text) => make("td", "", text)));
+	table.append(head);
+	for (const [name, file, line, kind, selfCertain, totalCertain, ...numbers] of changes) {
+		const row = make("tr", kind), place = make("td", "", cleanText(name).slice(0, 200));
+		row.append(make("td", "", kind), place);
+		if (file)
+			place.append(make("span", "place", ` ${cleanText(baseName(file))}${line ? `:${line}` : ""}`));
+		[[0, selfCertain], [3, totalCertain]].forEach(([at, certain]) => {
+			const [before, after, within] = numbers.slice(at, at + 3), points = after - before;
+			row.append(make("td", "", before.toFixed(2)), make("td", "", after.toFixed(2)),
+				make("td", "", `${points > 0 ? "+" : ""}${points.toFixed(2)} \u00b1 ${within.toFixed(2)}${certain ? "" : " ~"}`));
+		});
+		table.append(row);
 	}
 }
 
@@ -183,12 +317,12 @@ const KEYS = [
 	["\u2190 \u2191 \u2192 \u2193", "move to a neighbour, parent or child"], ["Enter", "zoom to the selected bar"], ["Backspace", "zoom out one level"],
 	["0 or Home", "zoom out all the way"], ["Esc", "close, clear the search, then zoom out"], ["/", "search; /text/ is a regular expression"],
 	["n  N", "next, previous match in view"], ["i", "inverted: from callees to callers"], ["f", "icicle or flame"], ["l", "by function or by line"],
-	["c", "colour by status, category, file"], ["w", "next measure for the width"], ["[  ]", "previous, next thread"],
+	["c", "next colouring"], ["w", "next measure for the width"], ["[  ]", "previous, next thread"],
 	["d", "light or dark"], ["s", "sampling facts and losses"], ["?", "this help"], ["Ctrl + wheel", "zoom at the pointer"], ["drag", "move sideways when zoomed"],
 ];
 
 function fillHelp() {
-	for (const [keys, text] of KEYS) {
+	for (const [keys, text] of comparison ? [...KEYS, ["x", "what changed"]] : KEYS) {
 		const row = make("tr"), cell = make("td");
 		cell.append(make("kbd", "", keys));
 		row.append(cell, make("td", "", text));
@@ -197,9 +331,19 @@ function fillHelp() {
 }
 
 function fillTitle() {
-	const first = data.processes[0], title = element("title");
-	const name = data.title || (first ? cleanText(first[1]) || `process ${first[0]}` : "empty profile");
-	title.append(make("b", "", name), first ? `  ${severalProcesses ? `${data.processes.length} processes` : `PID ${first[0]} \u00b7 Python ${first[2]}`}` : "");
+	const first = data.processes[0], title = element("title"), about = [];
+	let name = data.title || (first && cleanText(first[1])) || (first && first[0] ? `process ${first[0]}` : first ? "imported profile" : "empty profile");
+	if (comparison) {
+		name = `${cleanText(comparison.titles[0])} \u2192 ${cleanText(comparison.titles[1])}`;
+	} else if (severalProcesses) {
+		about.push(`${data.processes.length} processes`);
+	} else if (first) {
+		if (first[0])
+			about.push(`PID ${first[0]}`);
+		if (first[2] !== "?")
+			about.push(`Python ${first[2]}`);
+	}
+	title.append(make("b", "", name), about.length > 0 ? `  ${about.join(" \u00b7 ")}` : "");
 	title.title = name;
 	document.title = `${name} \u2013 sampled`;
 }

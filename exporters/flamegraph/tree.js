@@ -16,6 +16,7 @@ class UprightTree {
 		this.frame = new Int32Array(room); // the heaviest of those that were merged: says which line to show
 		this.depth = new Int32Array(room);
 		this.self = new Float64Array(room * VALUES);
+		this.own = new Uint8Array(room);   // has self values
 		this.heaviest = new Float64Array(room);
 		this.slots = new Int32Array(1 << Math.ceil(Math.log2(room * 2 + 2)));
 		this.count = 1;
@@ -48,11 +49,13 @@ class UprightTree {
 			if (i > 0)
 				to[i] = this.find(to[part.parent[i]], this.byLine ? frame : symbolOf(frame));
 			const node = to[i], base = node * VALUES, from = i * VALUES;
-			if (part.self[from] !== 0)
+			if (part.own[i] !== 0) {
+				this.own[node] = 1;
 				for (let value = 0; value < VALUES; value++)
 					self[base + value] += part.self[from + value];
-			if (i > 0 && part.wall[i] >= this.heaviest[node]) {
-				this.heaviest[node] = part.wall[i];
+			}
+			if (i > 0 && part.main[i] >= this.heaviest[node]) {
+				this.heaviest[node] = part.main[i];
 				this.frame[node] = frame;
 			}
 		}
@@ -132,7 +135,7 @@ class InvertedTree {
 		// A node stands for the self values of origins[i], each seen at its ancestor ats[i].
 		const origins = [];
 		for (let node = 1; node < upright.count; node++)
-			if (upright.self[node * VALUES] > 0 || upright.self[node * VALUES + WALL] > 0) {
+			if (upright.own[node] !== 0) {
 				origins.push(node);
 				this.height[0] = Math.max(this.height[0], upright.depth[node]);
 			}

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "exporters/difference.h"
 #include "exporters/format.h"
 #include "tests/unit/build_profile.h"
 
@@ -122,6 +123,51 @@ static void make_one(struct profile *p)
 	built_sample(p, thread, built_child(p, thread, 0, built_symbol(p, "only", "/srv/one.py", 1), 2), 1, HELD);
 }
 
+/* One side of a comparison: of 1,000 or 2,000 samples. Numbers of threads and first lines are others on each side, as in two runs. */
+static struct profile *make_side(bool after)
+{
+	struct profile *p = built_new();
+	uint32_t tid = after ? 9100 : 9000, moved = after ? 7 : 0;
+	uint32_t process = built_process(p, (int32_t)tid, "python3 job.py"), thread = built_thread(p, process, 0, tid, "MainThread");
+	uint32_t top = built_child(p, thread, 0, built_symbol(p, "main", "/srv/job.py", 50 + moved), 55 + moved), at;
+
+	at = built_child(p, thread, top, built_symbol(p, "parse", "/srv/job.py", 10 + moved), 12 + moved);
+	built_sample(p, thread, at, after ? 900 : 400, HELD);
+	at = built_child(p, thread, top, built_symbol(p, "steady", "/srv/job.py", 20 + moved), 21 + moved);
+	built_sample(p, thread, at, after ? 600 : 300, HELD);
+	at = built_child(p, thread, top, built_symbol(p, after ? "</script>new" : "vanished", "/srv/job.py", 30 + moved), 31 + moved);
+	built_sample(p, thread, at, after ? 500 : 300, STATUS_ON_CPU);
+	p->processes[process].facts.lost[LOSS_TORN] = after ? 9 : 0;
+	p->processes[process].facts.attempts += after ? 9 : 0;
+	return p;
+}
+
+/* Two profiles in one file, as `sampled diff` writes it. */
+static int write_compared(const struct format *format, struct writer *to)
+{
+	struct profile *sides[SIDES] = {[BEFORE] = make_side(false), [AFTER] = make_side(true)}, *joined = NULL;
+	enum value_index by = difference_value(sides[BEFORE], sides[AFTER]);
+	static struct facts facts[SIDES];
+	struct difference difference;
+	struct comparison comparison = {.titles = {"before.sampled", "after.sampled"}, .facts = {&facts[BEFORE], &facts[AFTER]}, .difference = &difference};
+
+	difference_init(&difference);
+	for (int side = 0; side < SIDES; side++) {
+		facts_make(&facts[side], sides[side]);
+		difference_add_profile(&difference, (enum side)side, sides[side], by);
+	}
+	difference_finish(&difference);
+	difference_sort(&difference, DIFFERENCE_SELF);
+	if (difference.err || difference_join(&joined, &comparison, sides[BEFORE], sides[AFTER]))
+		abort();
+	format_write(format, joined, &(struct export_options){.comparison = &comparison}, to);
+	difference_release(&difference);
+	profile_free(joined);
+	built_free(sides[BEFORE]);
+	built_free(sides[AFTER]);
+	return to->err;
+}
+
 int main(int argc, char **argv)
 {
 	static struct writer to;
@@ -130,7 +176,7 @@ int main(int argc, char **argv)
 	struct fault fault;
 
 	if (argc < 3) {
-		fprintf(stderr, "usage: make_profile hostile|large|huge|deep|deep2000|one|empty OUT [SOURCE]\n");
+		fprintf(stderr, "usage: make_profile hostile|large|huge|deep|deep2000|one|empty|compared OUT [SOURCE]\n");
 		return 2;
 	}
 	if (strcmp(argv[1], "hostile") == 0)
@@ -149,7 +195,11 @@ int main(int argc, char **argv)
 		const char *name = getenv("FORMAT");
 		const struct format *format = name ? format_by_name(name) : format_by_suffix(argv[2]);
 
-		format_write(format ? format : format_by_name("flamegraph"), profile, &options, &to);
+		format = format ? format : format_by_name("flamegraph");
+		if (strcmp(argv[1], "compared") == 0)
+			write_compared(format, &to);
+		else
+			format_write(format, profile, &options, &to);
 		writer_close(&to, &fault);
 	}
 	built_free(profile);

@@ -37,7 +37,7 @@ class Usage(cli.Folder):
         self.refuse("attach", "-1", says="no such option")
         self.refuse("attach", "1", "-r", "0", says="not a rate")
         self.refuse("attach", "1", "-d", "-3", says="not a duration")
-        self.refuse("attach", "1", "-f", "nonsense", says="flamegraph collapsed text")
+        self.refuse("attach", "1", "-f", "nonsense", says="flamegraph svg text")
         self.refuse("attach", "1", "-f", "text", "-f", "collapsed", "-o", "-", says="one format only")
         self.refuse("attach", "1", "-f", "text", "-o", "a", "-o", "b", says="do not pair")
         self.refuse("attach", "1", "-o", "a.unknown", says="tells no format")
@@ -48,13 +48,13 @@ class Usage(cli.Folder):
         self.refuse("doctor", "x", says="not a process id")
 
     def test_later_and_reserved(self):
-        for command in ("daemon", "ctl", "report", "diff", "top"):
+        for command in ("daemon", "ctl", "report", "top"):
             self.refuse(command, says="%s: not built yet" % command)
         for option in ("--native", "--blocking", "--opcodes", "--async", "--locals"):
             self.refuse("attach", "1", option, says="%s: not built yet" % option)
         self.refuse("attach", "1", "--record", "x", says="--record: not built yet")
         self.refuse("attach", "1", "--mode", "exception", says="not built yet")
-        for name in "speedscope firefox chrome svg heatmap dask jsonl".split():
+        for name in "speedscope firefox chrome heatmap dask jsonl".split():
             self.refuse("attach", "1", "-f", name, says="-f %s: not built yet" % name)
 
     def test_help_and_version(self):

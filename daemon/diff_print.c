@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/diff_print.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/utf8.h"
+
+enum { COLUMNS = 120 };
+
+static const char *const side_names[SIDES] = {[BEFORE] = "before", [AFTER] = "after"};
+
+static void end_line(struct buf *line, struct writer *to)
+{
+	while (line->bytes > 0 && line->data[line->bytes - 1] == ' ')
+		line->bytes--;
+	buf_putc(line, '\n');
+	if (line->err && !to->err)
+		to->err = line->err;
+	writer_add(to, line->data, line->bytes);
+	line->bytes = 0;
+}
+
+static void heading(const struct diff_view *view, struct writer *to, const char *text)
+{
+	writer_printf(to, view->color ? "\n\033[1m%s\033[0m\n" : "\n%s\n", text);
+}
+
+static bool has_rates(const struct difference *d)
+{
+	return d->is_time && d->duration_s[BEFORE] > 0 && d->duration_s[AFTER] > 0;
+}
+
+static double rate(const struct difference *d, enum side side, double amount_s)
+{
+	return d->duration_s[side] > 0 ? amount_s / d->duration_s[side] : 0;
+}
+
+/* One of the two inputs, and what was lost in it. */
+static void print_side(const struct diff_view *view, enum side side, struct writer *to)
+{
+	const struct difference *d = view->difference;
+	struct buf line = {0};
+	char count[32];
+
+	buf_printf(&line, "  %-7s ", side_names[side]);
+	utf8_fit(&line, view->titles[side], 60, true);
+	buf_puts(&line, ": ");
+	if (view->facts[side]) {
+		facts_count_text(count, sizeof(count), d->wholes[side].self_samples);
+		buf_printf(&line, "%s samples", count);
+	}
+	if (!view->facts[side] || strcmp(d->unit, "samples") != 0) {
+		buf_printf(&line, "%s%.6g ", view->facts[side] ? ", " : "", d->wholes[side].self);
+		utf8_fit(&line, d->unit, 40, false);
+	}
+	if (d->duration_s[side] > 0)
+		buf_printf(&line, " in %.3f s", d->duration_s[side]);
+	end_line(&line, to);
+	for (size_t i = 0; view->facts[side] && i < view->facts[side]->count; i++) {
+		const struct fact *fact = &view->facts[side]->items[i];
+
+		if (fact->weight != FACT_LOSS)
+			continue;
+		buf_puts(&line, "        ! ");
+		utf8_fit(&line, fact->label, 60, false);
+		buf_printf(&line, ": %s", fact->text);
+		end_line(&line, to);
+	}
+	buf_release(&line);
+}
+
+static void add_change(struct buf *line, const struct difference *d, const struct difference_row *row, bool total)
+{
+	const struct change *change = total ? &row->total : &row->self;
+	const struct side_sums *before = &row->sides[BEFORE], *after = &row->sides[AFTER];
+
+	buf_printf(line, "%7.2f %7.2f %+8.2f", difference_percent(d, BEFORE, total ? before->total : before->self),
+	           difference_percent(d, AFTER, total ? after->total : after->self), change->points);
+	if (d->has_samples)
+		buf_printf(line, " %6.2f %c ", change->within, change->is_certain ? ' ' : '~');
+	else
+		buf_puts(line, "      -   ");
+}
+
+/* "name (file:line)" in the columns that are left. */
+static void add_place(struct buf *line, const struct difference *d, const struct difference_row *row)
+{
+	unsigned columns = line->bytes < COLUMNS ? COLUMNS - (unsigned)line->bytes : 0, used, tail;
+	const char *file = difference_file(d, row);
+	char number[16] = ")";
+
+	used = utf8_fit(line, difference_name(d, row), file[0] && columns > 30 ? columns * 3 / 5 : columns, false);
+	tail = row->line ? (unsigned)snprintf(number, sizeof(number), ":%" PRIu32 ")", row->line) : 1;
+	if (file[0] == '\0' || columns < used + tail + 6)
+		return;
+	buf_puts(line, " (");
+	utf8_fit(line, file, columns - used - tail - 2, true);
+	buf_puts(line, number);
+}
+
+static void print_row(const struct diff_view *view, const struct difference_row *row, struct writer *to)
+{
+	const struct difference *d = view->difference;
+	enum difference_kind kind = difference_kind(row, view->key);
+	struct buf line = {0};
+
+	add_change(&line, d, row, false);
+	add_change(&line, d, row, true);
+	if (has_rates(d))
+		buf_printf(&line, "%7.3f %7.3f  ", rate(d, BEFORE, row->sides[BEFORE].self),
+		           rate(d, AFTER, row->sides[AFTER].self));
+	if (kind == KIND_NEW || kind == KIND_GONE)
+		buf_printf(&line, "%-4s ", difference_kind_text(kind));
+	else
+		buf_puts(&line, "     ");
+	add_place(&line, d, row);
+	end_line(&line, to);
+	buf_release(&line);
+}
+
+static bool is_in(const struct diff_view *view, const struct difference_row *row, bool grew)
+{
+	enum difference_kind kind = difference_kind(row, view->key);
+
+	return grew ? kind == KIND_GREW || kind == KIND_NEW : kind == KIND_SHRANK || kind == KIND_GONE;
+}
+
+static void print_part(const struct diff_view *view, bool grew, struct writer *to)
+{
+	const struct difference *d = view->difference;
+	uint32_t shown = 0, left_out = 0;
+
+	heading(view, to, grew ? "GREW" : "SHRANK");
+	writer_printf(to, "%7s%29s%7s%27s%s\n", "self %", "", "total %", "", has_rates(d) ? "self s/s" : "");
+	writer_printf(to, " before   after   change   95 %%    before   after   change   95 %%   %s\n",
+	              has_rates(d) ? " before   after" : "");
+	for (uint32_t i = 0; i < d->row_count && !to->err; i++) {
+		if (!is_in(view, &d->rows[i], grew))
+			continue;
+		if (view->limit && shown == view->limit) {
+			left_out++;
+			continue;
+		}
+		print_row(view, &d->rows[i], to);
+		shown++;
+	}
+	if (!shown)
+		writer_puts(to, "  nothing\n");
+	if (left_out)
+		writer_printf(to, "  and %" PRIu32 " more functions (--limit)\n", left_out);
+}
+
+void diff_print_table(const struct diff_view *view, struct writer *to)
+{
+	const struct difference *d = view->difference;
+	uint32_t same = 0;
+
+	writer_puts(to, "sampled: what changed, in shares of all that was sampled on each side\n");
+	for (int side = 0; side < SIDES; side++)
+		print_side(view, (enum side)side, to);
+	writer_puts(to, "  change in points of percent; 95 %: half of its interval, if samples are independent; ~: "
+	                "within the noise\n");
+	if (has_rates(d))
+		writer_puts(to,
+		            "  self s/s: seconds of self time for each second of the profile, all threads together\n");
+	if (!d->has_samples)
+		writer_puts(to, "  without sample counts on both sides there is no interval\n");
+	print_part(view, true, to);
+	print_part(view, false, to);
+	for (uint32_t i = 0; i < d->row_count; i++)
+		same += difference_kind(&d->rows[i], view->key) == KIND_SAME;
+	if (same)
+		writer_printf(to, "\n%" PRIu32 " functions without change\n", same);
+}
+
+static void json_amounts(const struct difference *d, const struct difference_row *row, bool total, struct writer *to)
+{
+	const struct change *change = total ? &row->total : &row->self;
+
+	writer_printf(to, "\"%s\":{", total ? "total" : "self");
+	for (int side = 0; side < SIDES; side++) {
+		const struct side_sums *sums = &row->sides[side];
+		double amount = total ? sums->total : sums->self;
+
+		writer_printf(to, "\"%s\":{\"amount\":%.9g,\"percent\":%.6f", side_names[side], amount,
+		              difference_percent(d, (enum side)side, amount));
+		if (d->has_samples)
+			writer_printf(to, ",\"samples\":%" PRIu64, total ? sums->total_samples : sums->self_samples);
+		if (has_rates(d))
+			writer_printf(to, ",\"per_second\":%.9g", rate(d, (enum side)side, amount));
+		writer_puts(to, "},");
+	}
+	writer_printf(to, "\"points\":%.6f,", change->points);
+	if (d->has_samples)
+		writer_printf(to, "\"within\":%.6f,\"significant\":%s}", change->within,
+		              change->is_certain ? "true" : "false");
+	else
+		writer_puts(to, "\"within\":null,\"significant\":null}");
+}
+
+static void json_side(const struct diff_view *view, enum side side, struct writer *to)
+{
+	const struct difference *d = view->difference;
+	const struct facts *facts = view->facts[side];
+
+	writer_printf(to, "\"%s\":{\"file\":", side_names[side]);
+	writer_json_string(to, view->titles[side]);
+	writer_printf(to, ",\"sum\":%.9g", d->wholes[side].self);
+	if (facts)
+		writer_printf(to, ",\"samples\":%" PRIu64, d->wholes[side].self_samples);
+	if (d->duration_s[side] > 0)
+		writer_printf(to, ",\"duration_s\":%.9g", d->duration_s[side]);
+	writer_puts(to, ",\"facts\":{");
+	for (size_t i = 0; facts && i < facts->count; i++) {
+		if (i)
+			writer_putc(to, ',');
+		writer_json_string(to, facts->items[i].key);
+		writer_printf(to, ":%.17g", facts->items[i].number);
+	}
+	writer_puts(to, "}},\n");
+}
+
+void diff_print_json(const struct diff_view *view, struct writer *to)
+{
+	const struct difference *d = view->difference;
+
+	writer_puts(to, "{\"version\":1,\n");
+	for (int side = 0; side < SIDES; side++)
+		json_side(view, (enum side)side, to);
+	writer_puts(to, "\"unit\":");
+	writer_json_string(to, d->unit);
+	writer_puts(to, ",\n\"functions\":[");
+	for (uint32_t i = 0; i < d->row_count && !to->err && (!view->limit || i < view->limit); i++) {
+		const struct difference_row *row = &d->rows[i];
+
+		writer_printf(to, "%s\n{\"name\":", i ? "," : "");
+		writer_json_string(to, difference_name(d, row));
+		writer_puts(to, ",\"file\":");
+		writer_json_string(to, difference_file(d, row));
+		writer_printf(to, ",\"line\":%" PRIu32 ",\"change\":\"%s\",", row->line,
+		              difference_kind_text(difference_kind(row, view->key)));
+		json_amounts(d, row, false, to);
+		writer_putc(to, ',');
+		json_amounts(d, row, true, to);
+		writer_putc(to, '}');
+	}
+	writer_puts(to, "]}\n");
+}

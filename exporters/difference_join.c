@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "exporters/difference.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregator/builder.h"
+
+struct join {
+	struct builder *to;
+	const struct profile *from;
+	enum value_index by;
+	uint8_t samples, weight; /* places of this side's values */
+	uint32_t process;
+	const uint32_t *lines; /* of each symbol of both: the one first line it has in the result */
+	uint32_t *symbols;     /* in the result, of each symbol of `from` */
+};
+
+/* Symbols that differ by their first line alone become one, so that edits above a function do not part it from itself. */
+struct names {
+	struct text_set texts;
+	struct pair_set functions;
+	struct buf lines; /* uint32_t a function */
+};
+
+static int name_symbol(struct names *names, const struct symbol *symbol, uint32_t *ret_line)
+{
+	uint32_t name = text_set_add(&names->texts, symbol->name, strlen(symbol->name));
+	uint32_t file = text_set_add(&names->texts, symbol->file, strlen(symbol->file)),
+		 before = names->functions.count;
+	uint32_t index = INTERN_FAILED;
+
+	if (name != INTERN_FAILED && file != INTERN_FAILED)
+		index = pair_set_add(&names->functions, name, file);
+	if (index == INTERN_FAILED)
+		return -ENOMEM;
+	if (names->functions.count > before)
+		buf_add(&names->lines, &symbol->first_line, sizeof(symbol->first_line));
+	if (names->lines.err)
+		return -ENOMEM;
+	memcpy(ret_line, names->lines.data + index * sizeof(*ret_line), sizeof(*ret_line));
+	return 0;
+}
+
+static int make_symbols(struct join *j, struct names *names, uint32_t *lines)
+{
+	for (uint32_t i = 0; i < j->from->symbol_count; i++) {
+		const struct symbol *symbol = &j->from->symbols[i];
+		int err = name_symbol(names, symbol, &lines[i]);
+
+		if (err)
+			return err;
+		j->symbols[i] = builder_symbol(j->to, symbol->name, strlen(symbol->name), symbol->file,
+		                               strlen(symbol->file), lines[i], symbol->kind, symbol->flags);
+	}
+	return builder_error(j->to);
+}
+
+/* Threads of two runs are the same when their names are; their numbers never are. */
+static int join_tree(const struct join *j, const struct thread_tree *tree)
+{
+	struct thread_tree like = {.process = j->process, .interpreter = tree->interpreter, .name = tree->name};
+	uint32_t thread = builder_thread(j->to, &like);
+	uint32_t *at = calloc(tree->node_count, sizeof(*at));
+
+	if (!at)
+		return -ENOMEM;
+	for (uint32_t n = 0; n < tree->node_count; n++) { /* parents come first */
+		const struct node *node = &tree->nodes[n];
+		uint64_t values[VALUE_COUNT] = {0};
+
+		if (n)
+			at[n] = builder_child(j->to, thread, at[node->parent], j->symbols[node->symbol],
+			                      j->lines[node->symbol]);
+		values[j->weight] = node->self[j->by];
+		values[j->samples] = node->self[VALUE_SAMPLES];
+		if (values[j->weight] || values[j->samples])
+			builder_add(j->to, thread, at[n], values);
+	}
+	free(at);
+	return builder_error(j->to);
+}
+
+static int join_side(struct join *j, struct names *names)
+{
+	size_t room = j->from->symbol_count + (size_t)1;
+	uint32_t *lines = calloc(room, sizeof(*lines));
+	int err;
+
+	j->symbols = calloc(room, sizeof(*j->symbols));
+	err = lines && j->symbols ? make_symbols(j, names, lines) : -ENOMEM;
+	j->lines = lines;
+	for (uint32_t i = 0; i < j->from->thread_count && !err; i++)
+		err = join_tree(j, &j->from->threads[i]);
+	free(j->symbols);
+	free(lines);
+	return err;
+}
+
+/* The values of the joined profile: samples and weight after in their own places, those before in the next. */
+static void name_values(struct builder *to, struct comparison *c, const struct profile *like, enum value_index by)
+{
+	c->samples[AFTER] = VALUE_SAMPLES;
+	c->weight[AFTER] = VALUE_SAMPLES;
+	if (by != VALUE_SAMPLES)
+		c->weight[AFTER] = (uint8_t)builder_value(to, "after", like->values[by].unit, VALUE_WALL);
+	c->weight[BEFORE] = (uint8_t)builder_value(to, "before", like->values[by].unit, VALUE_ON_CPU);
+	c->samples[BEFORE] = c->weight[BEFORE];
+	if (by != VALUE_SAMPLES)
+		c->samples[BEFORE] = (uint8_t)builder_value(to, "samples before", "count", VALUE_GIL);
+}
+
+int difference_join(struct profile **ret_profile, struct comparison *comparison, const struct profile *before,
+                    const struct profile *after)
+{
+	const struct profile *sides[SIDES] = {[BEFORE] = before, [AFTER] = after};
+	enum value_index by = difference_value(before, after);
+	struct builder *to = NULL;
+	struct names names = {0};
+	int err = builder_new(&to, &(struct builder_options){0});
+	uint32_t process;
+
+	if (err)
+		return err;
+	builder_profile(to)->imported = true;
+	process = builder_process(to, &(struct process){.name = NULL});
+	name_values(to, comparison, after, by);
+	err = builder_error(to);
+	for (int side = AFTER; side >= BEFORE && !err; side--) { /* the lines after stand */
+		struct join j = {.to = to,
+		                 .from = sides[side],
+		                 .by = by,
+		                 .samples = comparison->samples[side],
+		                 .weight = comparison->weight[side],
+		                 .process = process};
+
+		err = join_side(&j, &names);
+	}
+	if (!err)
+		err = builder_finish(to, ret_profile);
+	builder_free(to);
+	text_set_release(&names.texts);
+	pair_set_release(&names.functions);
+	buf_release(&names.lines);
+	return err;
+}
