@@ -18,6 +18,7 @@ static const char overview[] =
 	"  sampled run [options] -- COMMAND...      start a program and profile it from its start on\n"
 	"  sampled dump PID [--json]                one stack of every thread, now\n"
 	"  sampled convert IN... -o OUT             any readable format to any writable one; several are merged\n"
+	"  sampled report FILE... [options]         tables of any readable profile, as Python's pstats prints them\n"
 	"  sampled diff BEFORE AFTER [-o OUT]       what grew and shrank: a table, a differential flame graph\n"
 	"  sampled doctor [PID]                     what works here or on a process, what does not, the mend\n"
 	"\n"
@@ -93,6 +94,24 @@ static const char convert_usage[] =
 	"      --collapsed-style STYLE\n"
 	"                          sampled (default) or tachyon\n";
 
+static const char report_usage[] =
+	"sampled report FILE... [options]\n"
+	"\n"
+	"Prints what Python's pstats prints, of profiles of any readable format; several are added up.\n"
+	"- stands for standard input.\n"
+	"\n"
+	"      --sort KEY[,KEY...] calls (ncalls), pcalls, cumulative (cumtime), time (tottime; default), file (filename,\n"
+	"                          module), line, name, nfl (name, file, line), stdname, unique abbreviations of these,\n"
+	"                          -1 (stdname), 0 (calls), 1 (time), 2 (cumulative); on_cpu, gil: own time on the CPU,\n"
+	"                          and holding the GIL, which profiles of stacks hold that sampled took\n"
+	"      --reverse           the other way round\n"
+	"      --limit RESTRICTION only so many functions, such a fraction of them (0.0 to 1.0), or those whose\n"
+	"                          file:line(function) a regular expression finds; several are applied in turn\n"
+	"      --callers           who called each function\n"
+	"      --callees           whom each function called\n"
+	"      --json, --csv       for programs, with all digits\n"
+	"      --interactive       the statistics browser of python -m pstats\n";
+
 static const char diff_usage[] =
 	"sampled diff BEFORE AFTER [-o OUT] [options]\n"
 	"\n"
@@ -145,6 +164,8 @@ int help_print(const char *command)
 	else if (strcmp(command, "convert") == 0)
 		buf_printf(&text, "usage: %s%s\nReadable: %s. Writable: %s.\n", convert_usage, filter_options,
 		           format_read_names(), format_names());
+	else if (strcmp(command, "report") == 0)
+		buf_printf(&text, "usage: %s%s\nReadable: %s.\n", report_usage, filter_options, format_read_names());
 	else if (strcmp(command, "diff") == 0)
 		buf_printf(&text, "usage: %s%s\nReadable: %s.\n", diff_usage, filter_options, format_read_names());
 	else

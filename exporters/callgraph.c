@@ -99,6 +99,16 @@ const char *callgraph_file(const struct callgraph *graph, uint32_t function)
 	return text_set_get(&graph->texts, graph->functions[function].file, NULL);
 }
 
+void callgraph_give_sums(struct callgraph *graph, uint32_t function)
+{
+	struct callgraph_function *f = &graph->functions[function];
+
+	if (f->has_sums)
+		return;
+	f->has_sums = true;
+	f->entry = graph->entry_count++;
+}
+
 void call_sums_add(struct call_sums *to, const struct call_sums *from)
 {
 	to->primitive_calls += from->primitive_calls;
@@ -196,7 +206,7 @@ static int enter(struct folding *f, uint32_t n)
 	uint32_t *open = &f->open_functions[f->functions[node->symbol]];
 	struct call_sums sums = sums_of(f, n, *open > 0);
 
-	function->has_sums = true;
+	callgraph_give_sums(f->graph, f->functions[node->symbol]);
 	function->self_samples += node->self[VALUE_SAMPLES];
 	call_sums_add(&function->sums, &sums);
 	if (profile_has(f->profile, VALUE_ON_CPU))
@@ -271,7 +281,7 @@ static int add_empty_stacks(struct folding *f)
 	                          .self_s = (double)sum.self[f->by] * f->scale,
 	                          .total_s = (double)sum.self[f->by] * f->scale};
 	call_sums_add(&function->sums, &sums);
-	function->has_sums = true;
+	callgraph_give_sums(f->graph, index);
 	function->self_samples += sum.self[VALUE_SAMPLES];
 	if (profile_has(f->profile, VALUE_ON_CPU))
 		function->on_cpu_ns += sum.self[VALUE_ON_CPU];
@@ -335,9 +345,13 @@ int callgraph_add_profile(struct callgraph *graph, const struct profile *profile
 int callgraph_add(struct callgraph *graph, const struct callgraph *other)
 {
 	uint32_t *functions = calloc(other->function_count + (size_t)1, sizeof(*functions));
+	uint32_t *entries = calloc(other->entry_count + (size_t)1, sizeof(*entries));
 
-	if (!functions)
+	if (!functions || !entries) {
+		free(functions);
+		free(entries);
 		return graph->err = -ENOMEM;
+	}
 	graph->has_samples = other->has_samples && (graph->function_count == 0 || graph->has_samples);
 	for (uint32_t i = 0; i < other->function_count && !graph->err; i++) {
 		const struct callgraph_function *from = &other->functions[i];
@@ -351,11 +365,14 @@ int callgraph_add(struct callgraph *graph, const struct callgraph *other)
 			break;
 		to = &graph->functions[functions[i]];
 		call_sums_add(&to->sums, &from->sums);
-		to->has_sums |= from->has_sums;
+		if (from->has_sums)
+			entries[from->entry] = functions[i];
 		to->self_samples += from->self_samples;
 		to->on_cpu_ns += from->on_cpu_ns;
 		to->gil_ns += from->gil_ns;
 	}
+	for (uint32_t i = 0; i < other->entry_count && !graph->err; i++)
+		callgraph_give_sums(graph, entries[i]);
 	for (uint32_t i = 0; i < other->edge_count && !graph->err; i++) {
 		const struct callgraph_edge *from = &other->edges[i];
 		struct callgraph_edge *edge = callgraph_edge(graph, functions[from->caller], functions[from->callee]);
@@ -368,6 +385,7 @@ int callgraph_add(struct callgraph *graph, const struct callgraph *other)
 	}
 	graph->sampled_s += other->sampled_s;
 	graph->from_samples |= other->from_samples;
+	graph->edges_are_counts |= other->edges_are_counts;
 	graph->is_time &= other->is_time;
 	if (!other->is_time)
 		graph->unit = other->unit;
@@ -375,5 +393,6 @@ int callgraph_add(struct callgraph *graph, const struct callgraph *other)
 	if (graph->facts.err)
 		graph->err = graph->facts.err;
 	free(functions);
+	free(entries);
 	return graph->err;
 }

@@ -25,6 +25,7 @@ struct callgraph_function {
 	uint32_t name, file; /* numbers in texts */
 	uint32_t line;       /* of its definition; 0: unknown */
 	bool has_sums;       /* false: only ever named as a caller */
+	uint32_t entry;      /* of those with sums, the how manyth to get them: the order of the file */
 	struct call_sums sums;
 	uint64_t self_samples;      /* samples that end in it; 0 where the graph has none (has_samples) */
 	uint64_t on_cpu_ns, gil_ns; /* self; 0 where the profile has no such values */
@@ -43,6 +44,7 @@ struct callgraph {
 	struct text_set texts;
 	struct callgraph_function *functions; /* owned */
 	uint32_t function_count, function_room;
+	uint32_t entry_count;         /* functions with sums */
 	struct callgraph_edge *edges; /* owned; in the order in which they were first met */
 	uint32_t edge_count, edge_room;
 	struct pair_set edge_set;     /* (caller, callee) → index of edge */
@@ -51,6 +53,7 @@ struct callgraph {
 	double sampled_s;             /* all self times */
 	bool from_samples;            /* calls are counts of samples, not of calls */
 	bool has_samples;             /* self_samples and outer_samples are known: it was made from profiles */
+	bool edges_are_counts;        /* the file had counts of calls for edges and nothing else; their times are guessed */
 	bool strip_dirs;              /* files go in by their last part; set it before the first function */
 	struct buf facts; /* lines for people, each "label: text\n" and safe to print: what was sampled and lost */
 	bool is_time;     /* the times are seconds; false: the weight has another unit, see unit */
@@ -75,6 +78,8 @@ const char *callgraph_file(const struct callgraph *graph, uint32_t function);
 /* The edges of each function next to each other, by caller or by callee: those of function f are edges[first[f] … first[f + 1]), indices of
  * graph->edges in their order. Both are the caller's to free. 0 or -ENOMEM. */
 int callgraph_sort_edges(const struct callgraph *graph, bool by_caller, uint32_t **ret_first, uint32_t **ret_edges);
+/* Makes a function one that has sums. */
+void callgraph_give_sums(struct callgraph *graph, uint32_t function);
 /* Adds sums that mean the same. */
 void call_sums_add(struct call_sums *to, const struct call_sums *from);
 /* Adds "label: text" to the facts, made safe. */

@@ -166,6 +166,7 @@ static int take_caller(struct reader *r, const struct call_sums *callee, struct 
 	if (value.kind == MARSHAL_IS_NUMBER && value.number >= 0) {
 		double share = callee->calls > 0 ? (double)value.number / (double)callee->calls : 0;
 
+		r->graph->edges_are_counts = true;
 		ret_sums->calls = ret_sums->primitive_calls = (uint64_t)value.number;
 		ret_sums->total_s = callee->total_s * (share > 1 ? 1 : share);
 		return 0;
@@ -243,7 +244,7 @@ static int take_function(struct reader *r, uint32_t function)
 	if (err)
 		return err;
 	to = &r->graph->functions[function];
-	to->has_sums = true;
+	callgraph_give_sums(r->graph, function);
 	r->graph->sampled_s += sums.self_s;
 	return add_sums(r, &to->sums, &sums);
 }

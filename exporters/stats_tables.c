@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Line by line what pstats prints of the same file. Profiles of samples get 3.15's column titles, and say below the totals what is counted
+ * and what was lost. */
+#include "exporters/stats_tables.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/utf8.h"
+
+enum { NOTES_COLUMNS = 100 };
+
+#define INDENT "        " /* as pstats' totals */
+
+/* pstats' f8(); not a number has no sign there. */
+static void add_time(struct writer *to, double seconds)
+{
+	if (isnan(seconds))
+		writer_puts(to, "     nan");
+	else
+		writer_printf(to, "%8.3f", seconds);
+}
+
+static void add_share(struct writer *to, double seconds, uint64_t count)
+{
+	if (count == 0)
+		writer_puts(to, INDENT);
+	else
+		add_time(to, seconds / (double)count);
+}
+
+static void add_safe(struct writer *to, const char *text)
+{
+	struct buf safe = {0};
+
+	utf8_add_safe(&safe, text);
+	writer_puts(to, buf_text(&safe));
+	if (safe.err && !to->err)
+		to->err = safe.err;
+	buf_release(&safe);
+}
+
+/* "3/1": all calls, and the primitive ones where they are fewer. */
+static void add_counts(struct writer *to, int width, uint64_t all, uint64_t primitive)
+{
+	char text[48];
+
+	if (all == primitive)
+		snprintf(text, sizeof(text), "%" PRIu64, all);
+	else
+		snprintf(text, sizeof(text), "%" PRIu64 "/%" PRIu64, all, primitive);
+	writer_printf(to, "%*s", width, text);
+}
+
+static void add_name(struct writer *to, const struct stats *stats, uint32_t function)
+{
+	size_t bytes;
+	const char *name = stats_safe_name(stats, function, &bytes);
+
+	writer_add(to, name, bytes);
+}
+
+/* The facts that are not nought, in lines of NOTES_COLUMNS. */
+static void add_facts(const struct callgraph *graph, struct writer *to)
+{
+	const char *at = graph->facts.data, *end = at + graph->facts.bytes;
+	size_t column = 0;
+
+	while (at < end) {
+		const char *newline = memchr(at, '\n', (size_t)(end - at));
+		size_t bytes = (size_t)(newline - at);
+
+		/* "lost: torn: 0", "thread time not sampled: 0 s" */
+		if (!(bytes > 3 &&
+		      (memcmp(newline - 3, ": 0", 3) == 0 || (bytes > 5 && memcmp(newline - 5, ": 0 s", 5) == 0)))) {
+			if (column > 0 && column + bytes + 2 > NOTES_COLUMNS) {
+				writer_puts(to, ";\n");
+				column = 0;
+			}
+			writer_puts(to, column > 0 ? "; " : INDENT " ");
+			writer_add(to, at, bytes);
+			column += (column > 0 ? 2 : strlen(INDENT " ")) + bytes;
+		}
+		at = newline + 1;
+	}
+	if (column > 0)
+		writer_putc(to, '\n');
+}
+
+/* What the columns hold when nobody counted calls, and what sampling lost. */
+static void add_notes(const struct callgraph *graph, struct writer *to)
+{
+	if (!graph->from_samples)
+		return;
+	writer_puts(
+		to, INDENT
+		" from samples: the first column counts samples (frames/samples where a function recurs), not calls\n");
+	add_facts(graph, to);
+}
+
+static void add_totals(const struct stats_view *v, struct writer *to)
+{
+	const struct stats *s = v->stats;
+
+	writer_puts(to, v->files);
+	if (*v->files)
+		writer_putc(to, '\n');
+	writer_printf(to, INDENT " %" PRIu64 " %s ", s->calls,
+	              s->graph->from_samples ? "frames sampled" : "function calls");
+	if (s->calls != s->primitive_calls)
+		writer_printf(to, "(%" PRIu64 " primitive %s) ", s->primitive_calls,
+		              s->graph->from_samples ? "ones" : "calls");
+	writer_puts(to, "in ");
+	if (isnan(s->graph->sampled_s))
+		writer_puts(to, "nan");
+	else
+		writer_printf(to, "%.*f", s->graph->is_time ? 3 : 0, s->graph->sampled_s);
+	writer_putc(to, ' ');
+	add_safe(to, s->graph->unit);
+	writer_putc(to, '\n');
+	add_notes(s->graph, to);
+	writer_putc(to, '\n');
+}
+
+static void add_title(const struct stats_view *v, struct writer *to)
+{
+	writer_puts(to, v->stats->graph->from_samples ? " nsamples  tottime persample cumtime persample "
+	                                              : "   ncalls  tottime  percall  cumtime  percall ");
+	if (v->on_cpu)
+		writer_puts(to, "  on_cpu ");
+	if (v->gil)
+		writer_puts(to, "     gil ");
+	writer_puts(to, "filename:lineno(function)\n");
+}
+
+static void add_line(const struct stats_view *v, uint32_t function, struct writer *to)
+{
+	const struct callgraph_function *f = &v->stats->graph->functions[function];
+	const struct call_sums *sums = &f->sums;
+
+	add_counts(to, 9, sums->calls, sums->primitive_calls);
+	writer_putc(to, ' ');
+	add_time(to, sums->self_s);
+	writer_putc(to, ' ');
+	add_share(to, sums->self_s, sums->calls);
+	writer_putc(to, ' ');
+	add_time(to, sums->total_s);
+	writer_putc(to, ' ');
+	add_share(to, sums->total_s, sums->primitive_calls);
+	writer_putc(to, ' ');
+	if (v->on_cpu) {
+		add_time(to, (double)f->on_cpu_ns / (double)NS_PER_S);
+		writer_putc(to, ' ');
+	}
+	if (v->gil) {
+		add_time(to, (double)f->gil_ns / (double)NS_PER_S);
+		writer_putc(to, ' ');
+	}
+	add_name(to, v->stats, function);
+	writer_putc(to, '\n');
+}
+
+/* What the restrictions leave, with the message above it; of nothing pstats prints nothing. */
+static int begin_table(const struct stats_view *v, struct stats_selection *ret_selection, struct writer *to)
+{
+	int err = stats_select(ret_selection, v->stats, v->limits, v->limit_count);
+
+	if (!err && ret_selection->count > 0) {
+		writer_puts(to, buf_text(&ret_selection->message));
+		writer_putc(to, '\n');
+	}
+	return err;
+}
+
+static int end_table(struct stats_selection *selection, int err, struct writer *to)
+{
+	if (!err && selection->count > 0)
+		writer_puts(to, "\n\n");
+	stats_selection_release(selection);
+	return err ? err : to->err;
+}
+
+int stats_print(const struct stats_view *view, struct writer *to)
+{
+	struct stats_selection selection;
+	int err;
+
+	add_totals(view, to);
+	err = begin_table(view, &selection, to);
+	if (!err && selection.count > 0)
+		add_title(view, to);
+	for (uint32_t i = 0; i < selection.count && !err; i++)
+		add_line(view, selection.functions[i], to);
+	return end_table(&selection, err, to);
+}
+
+/* pstats measures in characters, of all functions or of those that were selected. */
+static unsigned name_width(const struct stats *stats, const struct stats_selection *selection)
+{
+	uint32_t width = 0;
+
+	for (uint32_t i = 0; i < selection->count; i++) {
+		uint32_t characters = stats->names[selection->functions[i]].characters;
+
+		width = characters > width ? characters : width;
+	}
+	return width + 2;
+}
+
+static void pad(struct writer *to, uint32_t columns)
+{
+	for (; columns > 0; columns--)
+		writer_putc(to, ' ');
+}
+
+static void add_heading(const struct stats *stats, unsigned width, const char *what, struct writer *to)
+{
+	static const char heading[] = "Function ";
+
+	writer_puts(to, heading);
+	if (width > strlen(heading))
+		pad(to, width - (unsigned)strlen(heading));
+	writer_puts(to, what);
+	writer_putc(to, '\n');
+	if (stats->graph->edge_count > 0 && !stats->graph->edges_are_counts) {
+		pad(to, width);
+		writer_puts(to, stats->graph->from_samples ? "    nsamples  tottime  cumtime\n"
+		                                           : "    ncalls  tottime  cumtime\n");
+	}
+}
+
+/* profile.py counts calls only: "name(count)", and the function's cumulative time. */
+static void add_count(const struct stats *stats, const struct callgraph_edge *edge, uint32_t other, struct writer *to)
+{
+	add_name(to, stats, other);
+	writer_printf(to, "(%" PRIu64 ") ", edge->sums.calls);
+	add_time(to, stats->graph->functions[other].sums.total_s);
+	writer_putc(to, '\n');
+}
+
+/* pstats' print_call_line(): the first call stands behind the function, the others below it. */
+static void add_calls(const struct stats *stats, const struct stats_calls *calls, bool callers, uint32_t function,
+                      unsigned width, struct writer *to)
+{
+	uint32_t first = calls->starts[function], end = calls->starts[function + 1];
+
+	add_name(to, stats, function);
+	if (stats->names[function].characters < width)
+		pad(to, width - stats->names[function].characters);
+	writer_puts(to, callers ? "<- " : "-> ");
+	if (first == end)
+		writer_putc(to, '\n');
+	for (uint32_t i = first; i < end; i++) {
+		const struct callgraph_edge *edge = &stats->graph->edges[calls->edges[i]];
+
+		if (stats->graph->edges_are_counts) {
+			if (i > first)
+				pad(to, width + 3);
+			add_count(stats, edge, callers ? edge->caller : edge->callee, to);
+			continue;
+		}
+		if (i > first)
+			pad(to, width + 1);
+		add_counts(to, i > first ? 9 : 7, edge->sums.calls, edge->sums.primitive_calls);
+		writer_putc(to, ' ');
+		add_time(to, edge->sums.self_s);
+		writer_putc(to, ' ');
+		add_time(to, edge->sums.total_s);
+		writer_puts(to, "  ");
+		add_name(to, stats, callers ? edge->caller : edge->callee);
+		writer_putc(to, '\n');
+	}
+}
+
+int stats_print_calls(const struct stats_view *view, bool callers, struct writer *to)
+{
+	const struct stats *stats = view->stats;
+	struct stats_selection selection;
+	struct stats_calls calls;
+	unsigned width;
+	int err = stats_calls_make(&calls, stats, callers);
+
+	if (err)
+		return err;
+	if (stats->graph->from_samples) {
+		add_notes(stats->graph, to);
+		writer_putc(to, '\n');
+	}
+	err = begin_table(view, &selection, to);
+	width = name_width(stats, &selection);
+	if (!err && selection.count > 0)
+		add_heading(stats, width, callers ? "was called by..." : "called...", to);
+	for (uint32_t i = 0; i < selection.count && !err; i++)
+		add_calls(stats, &calls, callers, selection.functions[i], width, to);
+	stats_calls_release(&calls);
+	return end_table(&selection, err, to);
+}
