@@ -11,6 +11,18 @@ static const struct format formats[] = {
 	{.name = "flamegraph", .suffix = ".html", .mime = "text/html", .write = flamegraph_write},
 	{.name = "collapsed", .suffix = ".collapsed", .mime = "text/plain", .write = collapsed_write},
 	{.name = "text", .suffix = ".txt", .mime = "text/plain", .write = text_write},
+	{.name = "speedscope",
+         .suffix = ".speedscope.json",
+         .mime = "application/json",
+         .write = speedscope_write,
+         .detect = speedscope_detect,
+         .read = speedscope_read},
+	{.name = "chrome", .suffix = ".trace.json", .mime = "application/json", .needs = NEEDS_RUNS, .write = chrome_write},
+	{.name = "firefox",
+         .suffix = ".firefox.json",
+         .mime = "application/json",
+         .needs = NEEDS_RUNS,
+         .write = firefox_write},
 };
 
 /* Other suffixes that people use for a format. */
@@ -20,6 +32,7 @@ static const struct {
 	{".htm", "flamegraph"},
 	{".folded", "collapsed"},
 	{".text", "text"},
+	{".trace", "chrome"},
 };
 
 enum { FORMAT_COUNT = sizeof(formats) / sizeof(formats[0]) };
