@@ -3,7 +3,7 @@
 #ifndef SAMPLED_DAEMON_HELP_H
 #define SAMPLED_DAEMON_HELP_H
 
-#define SAMPLED_VERSION "0.1.0"
+#include "base/version.h"
 
 /* Prints the help of a command ("attach"), or of the whole program for NULL, on standard output. Returns the exit
  * status, after it has reported a standard output that fails; so does the other. */

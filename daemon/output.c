@@ -17,7 +17,7 @@
 
 /* The formats of the contract that are not in the registry yet. */
 static const char *const formats_later[] = {
-	"speedscope", "firefox", "chrome", "heatmap", "dask", "jsonl",
+	"heatmap", "dask", "jsonl",
 };
 
 int output_find_format(const char *name, const struct format **ret_format, struct fault *fault)

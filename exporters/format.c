@@ -56,6 +56,18 @@ static const struct format formats[] = {
          .write = collapsed_write,
          .detect = collapsed_detect,
          .read = collapsed_read},
+	{.name = "speedscope",
+         .suffix = ".speedscope.json",
+         .mime = "application/json",
+         .write = speedscope_write,
+         .detect = speedscope_detect,
+         .read = speedscope_read},
+	{.name = "chrome", .suffix = ".trace.json", .mime = "application/json", .needs = NEEDS_RUNS, .write = chrome_write},
+	{.name = "firefox",
+         .suffix = ".firefox.json",
+         .mime = "application/json",
+         .needs = NEEDS_RUNS,
+         .write = firefox_write},
 };
 
 /* Other suffixes that people use for a format. */
@@ -64,6 +76,10 @@ static const struct {
 } suffixes[] = {
 	{".htm", "flamegraph"}, {".folded", "collapsed"}, {".text", "text"},
 	{".prof", "pstats"},    {".gv", "dot"},           {".pprof", "pprof"},
+	{".htm", "flamegraph"},
+	{".folded", "collapsed"},
+	{".text", "text"},
+	{".trace", "chrome"},
 };
 
 enum { FORMAT_COUNT = sizeof(formats) / sizeof(formats[0]) };

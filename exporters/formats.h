@@ -20,6 +20,11 @@ int pprof_read(struct input *from, struct builder *to, struct fault *fault);
 int otlp_write(const struct profile *profile, const struct export_options *options, struct writer *to);
 int svg_write(const struct profile *profile, const struct export_options *options, struct writer *to);
 int text_write(const struct profile *profile, const struct export_options *options, struct writer *to);
+int speedscope_write(const struct profile *profile, const struct export_options *options, struct writer *to);
+bool speedscope_detect(const unsigned char *head, size_t bytes);
+int speedscope_read(struct input *from, struct builder *to, struct fault *fault);
+int chrome_write(const struct profile *profile, const struct export_options *options, struct writer *to);
+int firefox_write(const struct profile *profile, const struct export_options *options, struct writer *to);
 
 int pstats_write(const struct callgraph *graph, const struct export_options *options, struct writer *to);
 bool pstats_detect(const unsigned char *head, size_t bytes);

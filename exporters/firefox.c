@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The Firefox Profiler's processed profile format, version 57 (firefox-devtools/profiler, docs-developer/CHANGELOG-formats.md): the newest that
+ * readers of some age take; later ones convert it. Its tables are columns, each a pass over the nodes or runs, so that nothing is copied.
+ *
+ * A sample is a row of its own as long as there are not too many; then some alike of one run share a row, and their number is its weight. What a
+ * thread used of a CPU since the row before is known as far as on or off: all of that time, or nothing. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/version.h"
+#include "exporters/facts.h"
+#include "exporters/firefox.h"
+#include "exporters/formats.h"
+#include "exporters/json_parts.h"
+#include "exporters/timeline.h"
+
+/* Some 200 MB of text. */
+#define ROWS_MAX (UINT64_C(1) << 24)
+
+struct firefox {
+	const struct profile *profile;
+	const struct export_options *options;
+	struct writer *to;
+	struct text_set strings;
+	uint32_t *names, *files; /* strings of each symbol */
+	uint64_t base_ns;
+	uint32_t row_samples; /* at most so many samples share a row */
+	struct buf text;
+};
+
+/* The tables of one thread. */
+struct tables {
+	const struct thread_tree *thread;
+	struct pair_set frames;    /* (symbol, line) */
+	struct pair_set functions; /* (symbol, 0) */
+};
+
+/* --- what the profile is --- */
+
+static const struct {
+	const char *name, *color;
+} categories[FIREFOX_CATEGORIES] = {
+	[FIREFOX_OTHER] = {"Other", "grey"},        [FIREFOX_PYTHON] = {"Python", "yellow"},
+	[FIREFOX_NATIVE] = {"Native", "blue"},      [FIREFOX_GIL] = {"GIL", "green"},
+	[FIREFOX_CPU] = {"CPU", "purple"},          [FIREFOX_GC] = {"GC", "orange"},
+	[FIREFOX_EXCEPTION] = {"Exception", "red"},
+};
+
+static void write_extra(struct firefox *f)
+{
+	struct facts facts;
+
+	facts_make(&facts, f->profile);
+	writer_puts(f->to, "[{\"label\":\"Sampling\",\"entries\":[");
+	for (size_t i = 0; i < facts.count; i++) {
+		writer_puts(f->to, i ? ",\n{\"label\":" : "\n{\"label\":");
+		writer_json_string(f->to, facts.items[i].label);
+		writer_puts(f->to, ",\"format\":\"string\",\"value\":");
+		writer_json_string(f->to, facts.items[i].text);
+		writer_putc(f->to, '}');
+	}
+	writer_puts(f->to, "]}]");
+}
+
+static void write_meta(struct firefox *f)
+{
+	const struct profile *p = f->profile;
+	struct writer *to = f->to;
+	uint64_t before_ns = p->t_start_ns > f->base_ns ? p->t_start_ns - f->base_ns : 0;
+
+	writer_puts(to, "\"meta\":{\"version\":32,\"preprocessedProfileVersion\":57,\"interval\":");
+	json_decimal(to, p->interval_ns ? p->interval_ns : NS_PER_MS, 6);
+	writer_puts(to, ",\"startTime\":");
+	json_decimal(to, p->wall_start_ns > before_ns ? p->wall_start_ns - before_ns : 0, 6);
+	writer_printf(to, ",\"startTimeAsClockMonotonicNanosecondsSinceBoot\":%" PRIu64, f->base_ns);
+	writer_puts(to, ",\"profilingStartTime\":0,\"profilingEndTime\":");
+	json_decimal(to, p->t_end_ns > f->base_ns ? p->t_end_ns - f->base_ns : 0, 6);
+	writer_puts(to, ",\"processType\":0,\"stackwalk\":0,\"debug\":false,\"symbolicated\":true,\"product\":");
+	json_title(&f->text, p, f->options);
+	json_string_of(to, &f->text);
+	writer_puts(
+		to,
+		",\"importedFrom\":\"sampled " SAMPLED_VERSION "\",\"usesOnlyOneStackType\":true,"
+		"\"sourceCodeIsNotOnSearchfox\":true,\"keepProfileThreadOrder\":true,"
+		"\"sampleUnits\":{\"time\":\"ms\",\"eventDelay\":\"ms\",\"threadCPUDelta\":\"ns\"},\n\"categories\":[");
+	for (int i = 0; i < FIREFOX_CATEGORIES; i++)
+		writer_printf(to, "%s{\"name\":\"%s\",\"color\":\"%s\",\"subcategories\":[\"Other\"]}", i ? "," : "",
+		              categories[i].name, categories[i].color);
+	writer_puts(to, "],\n\"markerSchema\":");
+	firefox_write_marker_schema(to);
+	writer_puts(to, ",\n\"extra\":");
+	write_extra(f);
+	writer_putc(to, '}');
+}
+
+static int make_strings(struct firefox *f)
+{
+	f->names = calloc(f->profile->symbol_count + (size_t)1, sizeof(*f->names));
+	f->files = calloc(f->profile->symbol_count + (size_t)1, sizeof(*f->files));
+	if (!f->names || !f->files)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < f->profile->symbol_count; i++) {
+		const struct symbol *symbol = &f->profile->symbols[i];
+
+		f->names[i] = text_set_add(&f->strings, symbol->name, strlen(symbol->name));
+		f->files[i] = text_set_add(&f->strings, symbol->file, strlen(symbol->file));
+		if (f->names[i] == INTERN_FAILED || f->files[i] == INTERN_FAILED)
+			return -ENOMEM;
+	}
+	return firefox_add_marker_names(&f->strings);
+}
+
+static void write_strings(struct firefox *f)
+{
+	writer_puts(f->to, ",\n\"libs\":[],\n\"shared\":{\"stringArray\":[");
+	for (uint32_t i = 0; i < f->strings.count && !f->to->err; i++) {
+		if (i > 0)
+			writer_puts(f->to, ",\n");
+		writer_json_string(f->to, text_set_get(&f->strings, i, NULL));
+	}
+	writer_puts(f->to, "]}");
+}
+
+/* --- columns of nodes, frames and functions --- */
+
+static void write_number(struct writer *to, bool first, uint64_t number)
+{
+	if (!first)
+		writer_putc(to, ',');
+	writer_u64(to, number);
+}
+
+static void write_same(struct writer *to, const char *name, const char *text, uint32_t count)
+{
+	writer_printf(to, ",\"%s\":[", name);
+	for (uint32_t i = 0; i < count; i++) {
+		if (i > 0)
+			writer_putc(to, ',');
+		writer_puts(to, text);
+	}
+	writer_putc(to, ']');
+}
+
+/* A node is a stack, by its number less one. */
+static void write_stacks(struct firefox *f, struct tables *t)
+{
+	const struct thread_tree *thread = t->thread;
+
+	writer_puts(f->to, ",\n\"stackTable\":{\"frame\":[");
+	for (uint32_t i = 1; i < thread->node_count && !f->to->err; i++) {
+		uint32_t symbol = thread->nodes[i].symbol,
+			 frame = pair_set_add(&t->frames, symbol, thread->nodes[i].line);
+
+		if (frame == INTERN_FAILED || pair_set_add(&t->functions, symbol, 0) == INTERN_FAILED)
+			f->to->err = -ENOMEM;
+		write_number(f->to, i == 1, frame);
+	}
+	writer_puts(f->to, "],\"prefix\":[");
+	for (uint32_t i = 1; i < thread->node_count && !f->to->err; i++) {
+		if (thread->nodes[i].parent)
+			write_number(f->to, i == 1, thread->nodes[i].parent - 1);
+		else
+			writer_puts(f->to, i == 1 ? "null" : ",null");
+	}
+	writer_printf(f->to, "],\"length\":%" PRIu32 "}", thread->node_count - 1);
+}
+
+static enum firefox_category category_of(const struct symbol *symbol)
+{
+	if (symbol->kind == FRAME_PYTHON)
+		return FIREFOX_PYTHON;
+	if (symbol->kind == FRAME_NATIVE)
+		return FIREFOX_NATIVE;
+	return strcmp(symbol->name, "<GC>") == 0 ? FIREFOX_GC : FIREFOX_OTHER;
+}
+
+static void write_frames(struct firefox *f, struct tables *t)
+{
+	struct writer *to = f->to;
+	uint32_t count = t->frames.count;
+
+	writer_puts(to, ",\n\"frameTable\":{\"func\":[");
+	for (uint32_t i = 0; i < count && !to->err; i++)
+		write_number(to, i == 0, pair_set_add(&t->functions, pair_set_get(&t->frames, i).a, 0));
+	writer_puts(to, "],\"line\":[");
+	for (uint32_t i = 0; i < count && !to->err; i++) {
+		uint32_t line = pair_set_get(&t->frames, i).b;
+
+		if (line)
+			write_number(to, i == 0, line);
+		else
+			writer_puts(to, i == 0 ? "null" : ",null");
+	}
+	writer_puts(to, "],\"category\":[");
+	for (uint32_t i = 0; i < count && !to->err; i++)
+		write_number(to, i == 0, category_of(&f->profile->symbols[pair_set_get(&t->frames, i).a]));
+	writer_putc(to, ']');
+	write_same(to, "subcategory", "0", count);
+	write_same(to, "address", "-1", count);
+	write_same(to, "inlineDepth", "0", count);
+	write_same(to, "nativeSymbol", "null", count);
+	write_same(to, "innerWindowID", "0", count);
+	write_same(to, "column", "null", count);
+	writer_printf(to, ",\"length\":%" PRIu32 "}", count);
+}
+
+static void write_functions(struct firefox *f, struct tables *t)
+{
+	struct writer *to = f->to;
+	uint32_t count = t->functions.count;
+
+	writer_puts(to, ",\n\"funcTable\":{\"name\":[");
+	for (uint32_t i = 0; i < count && !to->err; i++)
+		write_number(to, i == 0, f->names[pair_set_get(&t->functions, i).a]);
+	writer_puts(to, "],\"fileName\":[");
+	for (uint32_t i = 0; i < count && !to->err; i++) {
+		uint32_t symbol = pair_set_get(&t->functions, i).a;
+
+		if (f->profile->symbols[symbol].file[0])
+			write_number(to, i == 0, f->files[symbol]);
+		else
+			writer_puts(to, i == 0 ? "null" : ",null");
+	}
+	writer_puts(to, "],\"lineNumber\":[");
+	for (uint32_t i = 0; i < count && !to->err; i++) {
+		uint32_t line = f->profile->symbols[pair_set_get(&t->functions, i).a].first_line;
+
+		if (line)
+			write_number(to, i == 0, line);
+		else
+			writer_puts(to, i == 0 ? "null" : ",null");
+	}
+	writer_putc(to, ']');
+	write_same(to, "columnNumber", "null", count);
+	write_same(to, "isJS", "false", count);
+	write_same(to, "relevantForJS", "false", count);
+	write_same(to, "resource", "-1", count);
+	writer_printf(to, ",\"length\":%" PRIu32 "}", count);
+	writer_puts(
+		to,
+		",\n\"resourceTable\":{\"lib\":[],\"name\":[],\"host\":[],\"type\":[],\"length\":0},"
+		"\n\"nativeSymbols\":{\"libIndex\":[],\"address\":[],\"name\":[],\"functionSize\":[],\"length\":0}");
+}
+
+/* --- columns of samples --- */
+
+struct sample_row {
+	uint64_t t_ns; /* of its first sample, never falling */
+	uint32_t node, count;
+	unsigned status;
+};
+
+struct sample_rows {
+	const struct thread_tree *thread;
+	uint32_t row_samples;
+	size_t at;     /* run */
+	uint32_t done; /* samples of it */
+	uint64_t t_ns;
+};
+
+static bool next_row(struct sample_rows *rows, struct sample_row *ret_row)
+{
+	while (rows->at < rows->thread->run_count) {
+		const struct run *run = &rows->thread->runs[rows->at];
+		uint64_t t_ns = run->t_first_ns;
+		uint32_t left = run->count - rows->done;
+
+		if (left == 0) {
+			rows->at++;
+			rows->done = 0;
+			continue;
+		}
+		if (rows->done)
+			t_ns += (uint64_t)run->span_ns * rows->done / (run->count - 1u);
+		rows->t_ns = t_ns > rows->t_ns ? t_ns : rows->t_ns;
+		*ret_row = (struct sample_row){.t_ns = rows->t_ns,
+		                               .node = run->node,
+		                               .status = run->status,
+		                               .count = left < rows->row_samples ? left : rows->row_samples};
+		rows->done += ret_row->count;
+		return true;
+	}
+	return false;
+}
+
+/* How many samples must share a row at most, so that there are not too many rows. */
+static uint32_t choose_row_samples(const struct profile *profile)
+{
+	uint32_t row_samples = 1;
+
+	for (uint64_t rows = UINT64_MAX; rows > ROWS_MAX && row_samples <= RUN_COUNT_MAX; row_samples *= 2) {
+		rows = 0;
+		for (uint32_t i = 0; i < profile->thread_count; i++)
+			for (size_t j = 0; j < profile->threads[i].run_count; j++)
+				rows += (profile->threads[i].runs[j].count + row_samples - 1) / row_samples;
+		if (rows <= ROWS_MAX)
+			break;
+	}
+	return row_samples;
+}
+
+static void write_stack_column(struct firefox *f, struct sample_rows rows)
+{
+	struct sample_row row;
+
+	writer_puts(f->to, "\"stack\":[");
+	for (bool first = true; next_row(&rows, &row) && !f->to->err; first = false) {
+		if (row.node)
+			write_number(f->to, first, row.node - 1);
+		else
+			writer_puts(f->to, first ? "null" : ",null");
+	}
+	writer_putc(f->to, ']');
+}
+
+static void write_time_column(struct firefox *f, struct sample_rows rows)
+{
+	struct sample_row row;
+	uint64_t before_ns = f->base_ns;
+
+	writer_puts(f->to, ",\n\"timeDeltas\":[");
+	for (bool first = true; next_row(&rows, &row) && !f->to->err; first = false) {
+		if (!first)
+			writer_putc(f->to, ',');
+		json_decimal(f->to, row.t_ns > before_ns ? row.t_ns - before_ns : 0, 6);
+		before_ns = row.t_ns > before_ns ? row.t_ns : before_ns;
+	}
+	writer_putc(f->to, ']');
+}
+
+static void write_cpu_column(struct firefox *f, struct sample_rows rows)
+{
+	struct sample_row row;
+	uint64_t before_ns = 0;
+
+	writer_puts(f->to, ",\n\"threadCPUDelta\":[");
+	for (bool first = true; next_row(&rows, &row) && !f->to->err; first = false) {
+		if (row.status & STATUS_ON_CPU)
+			write_number(f->to, first, first ? 0 : row.t_ns - before_ns);
+		else if (row.status & STATUS_UNKNOWN)
+			writer_puts(f->to, first ? "null" : ",null");
+		else
+			write_number(f->to, first, 0);
+		before_ns = row.t_ns;
+	}
+	writer_putc(f->to, ']');
+}
+
+static void write_samples(struct firefox *f, const struct thread_tree *thread)
+{
+	struct sample_rows start = {.thread = thread, .row_samples = f->row_samples}, rows = start;
+	struct sample_row row;
+	uint64_t count = 0;
+
+	writer_puts(f->to, ",\n\"samples\":{");
+	write_stack_column(f, start);
+	write_time_column(f, start);
+	if (profile_has(f->profile, VALUE_ON_CPU))
+		write_cpu_column(f, start);
+	writer_puts(f->to, ",\n\"weight\":");
+	if (f->row_samples > 1) {
+		writer_putc(f->to, '[');
+		for (bool first = true; next_row(&rows, &row) && !f->to->err; first = false)
+			write_number(f->to, first, row.count);
+		writer_putc(f->to, ']');
+	} else {
+		writer_puts(f->to, "null");
+	}
+	for (rows = start; next_row(&rows, &row);)
+		count++;
+	writer_printf(f->to, ",\"weightType\":\"samples\",\"length\":%" PRIu64 "}", count);
+}
+
+/* --- threads --- */
+
+static void write_thread(struct firefox *f, const struct thread_tree *thread)
+{
+	const struct process *process = &f->profile->processes[thread->process];
+	struct tables tables = {.thread = thread};
+	struct timeline line = {.thread = thread};
+	struct timeline_slice first;
+	struct writer *to = f->to;
+
+	writer_puts(to, "\n{\"name\":");
+	if (thread->name && thread->name[0])
+		buf_puts(&f->text, thread->name);
+	else
+		buf_printf(&f->text, "thread %" PRIu64, thread->tid);
+	if (thread->interpreter)
+		buf_printf(&f->text, ", interpreter %" PRId64, thread->interpreter);
+	json_string_of(to, &f->text);
+	writer_puts(to, ",\"processName\":");
+	writer_json_string(to, process->name ? process->name : "");
+	/* A number beyond 2^53 is not the same to its readers any more. */
+	writer_printf(to,
+	              thread->tid >> 53 ? ",\"pid\":\"%" PRId32 "\",\"tid\":\"%" PRIu64 "\""
+	                                : ",\"pid\":\"%" PRId32 "\",\"tid\":%" PRIu64,
+	              process->pid, thread->tid);
+	writer_printf(to,
+	              ",\"isMainThread\":%s,\"processType\":\"default\",\"processStartupTime\":0,"
+	              "\"processShutdownTime\":null",
+	              thread->is_main ? "true" : "false");
+	writer_puts(to, ",\"registerTime\":");
+	json_decimal(to, timeline_next(&line, &first) ? first.start_ns - f->base_ns : 0, 6);
+	writer_puts(to, ",\"unregisterTime\":null,\"pausedRanges\":[],\"showMarkersInTimeline\":true");
+	write_samples(f, thread);
+	writer_puts(to, ",\n\"markers\":");
+	firefox_write_markers(f->profile, thread, f->base_ns, &f->strings, to);
+	write_stacks(f, &tables);
+	write_frames(f, &tables);
+	write_functions(f, &tables);
+	writer_putc(to, '}');
+	pair_set_release(&tables.frames);
+	pair_set_release(&tables.functions);
+}
+
+/* The profiler refuses a profile without threads. */
+static void write_no_thread(struct firefox *f)
+{
+	struct node root = {0};
+	struct process process = {0};
+	struct profile none = {.processes = &process, .process_count = 1};
+	struct thread_tree thread = {.name = (char[]){"no threads"}, .nodes = &root, .node_count = 1, .is_main = true};
+	const struct profile *before = f->profile;
+
+	f->profile = &none;
+	write_thread(f, &thread);
+	f->profile = before;
+}
+
+int firefox_write(const struct profile *profile, const struct export_options *options, struct writer *to)
+{
+	struct firefox f = {.profile = profile,
+	                    .options = options,
+	                    .to = to,
+	                    .base_ns = timeline_base_ns(profile),
+	                    .row_samples = choose_row_samples(profile)};
+	int err = make_strings(&f);
+
+	if (err && !to->err)
+		to->err = err;
+	writer_putc(to, '{');
+	write_meta(&f);
+	write_strings(&f);
+	writer_puts(to, ",\n\"threads\":[");
+	for (uint32_t i = 0; i < profile->thread_count && !to->err; i++) {
+		if (i > 0)
+			writer_putc(to, ',');
+		write_thread(&f, &profile->threads[i]);
+	}
+	if (profile->thread_count == 0 && !to->err)
+		write_no_thread(&f);
+	writer_puts(to, "]}\n");
+	text_set_release(&f.strings);
+	free(f.names);
+	free(f.files);
+	buf_release(&f.text);
+	return to->err;
+}
