@@ -28,6 +28,22 @@ static const struct format formats[] = {
          .write = pprof_write,
          .detect = pprof_detect,
          .read = pprof_read},
+	{.name = "speedscope",
+         .suffix = ".speedscope.json",
+         .mime = "application/json",
+         .write = speedscope_write,
+         .detect = speedscope_detect,
+         .read = speedscope_read},
+	{.name = "firefox",
+         .suffix = ".firefox.json",
+         .mime = "application/json",
+         .needs = NEEDS_RUNS,
+         .write = firefox_write},
+	{.name = "chrome",
+         .suffix = ".trace.json",
+         .mime = "application/json",
+         .needs = NEEDS_RUNS,
+         .write = chrome_write},
 	{.name = "svg", .suffix = ".svg", .mime = "image/svg+xml", .write = svg_write, .compares = true},
 	{.name = "dot", .suffix = ".dot", .mime = "text/vnd.graphviz", .write_callgraph = dot_write},
 	{.name = "callgrind", .suffix = ".callgrind", .mime = "text/plain", .write_callgraph = callgrind_write},
@@ -56,30 +72,15 @@ static const struct format formats[] = {
          .write = collapsed_write,
          .detect = collapsed_detect,
          .read = collapsed_read},
-	{.name = "speedscope",
-         .suffix = ".speedscope.json",
-         .mime = "application/json",
-         .write = speedscope_write,
-         .detect = speedscope_detect,
-         .read = speedscope_read},
-	{.name = "chrome", .suffix = ".trace.json", .mime = "application/json", .needs = NEEDS_RUNS, .write = chrome_write},
-	{.name = "firefox",
-         .suffix = ".firefox.json",
-         .mime = "application/json",
-         .needs = NEEDS_RUNS,
-         .write = firefox_write},
 };
 
 /* Other suffixes that people use for a format. */
 static const struct {
 	const char *suffix, *name;
 } suffixes[] = {
-	{".htm", "flamegraph"}, {".folded", "collapsed"}, {".text", "text"},
-	{".prof", "pstats"},    {".gv", "dot"},           {".pprof", "pprof"},
-	{".htm", "flamegraph"},
-	{".folded", "collapsed"},
-	{".text", "text"},
-	{".trace", "chrome"},
+	{".htm", "flamegraph"}, {".folded", "collapsed"}, {".text", "text"},      {".prof", "pstats"},
+	{".gv", "dot"},         {".pprof", "pprof"},      {".htm", "flamegraph"}, {".folded", "collapsed"},
+	{".text", "text"},      {".trace", "chrome"},
 };
 
 enum { FORMAT_COUNT = sizeof(formats) / sizeof(formats[0]) };
