@@ -12,10 +12,10 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/hash.h"
 #include "base/utf8.h"
 #include "exporters/facts.h"
 #include "exporters/formats.h"
+#include "exporters/svg_style.h"
 #include "exporters/svg_tree.h"
 
 enum {
@@ -23,8 +23,6 @@ enum {
 	MARGIN_PX = 10,
 	ROW_PX = 18,
 	LINE_PX = 16,
-	HUES = 24,
-	STEPS = 4, /* shades of a change */
 	FACT_COLUMNS = 3,
 };
 
@@ -44,32 +42,6 @@ struct picture {
 
 /* --- text --- */
 
-/* Text as XML: what must not stand in XML 1.0, or would reorder its neighbours, becomes U+FFFD. */
-static void write_xml(struct writer *to, const char *text)
-{
-	size_t left = strlen(text);
-
-	while (left > 0) {
-		uint32_t c;
-		size_t length = utf8_next(text, left, &c);
-
-		if (c == '<')
-			writer_puts(to, "&lt;");
-		else if (c == '>')
-			writer_puts(to, "&gt;");
-		else if (c == '&')
-			writer_puts(to, "&amp;");
-		else if (c == '"')
-			writer_puts(to, "&quot;");
-		else if (c == 0xfffd || c == 0xfffe || c == 0xffff || utf8_is_unsafe(c))
-			writer_puts(to, "\xef\xbf\xbd");
-		else
-			writer_add(to, text, length);
-		text += length;
-		left -= length;
-	}
-}
-
 /* A line of text at (x, y), cut to a width. */
 static void write_text(struct picture *p, struct writer *to, double x, double y, double room_px, const char *class,
                        const char *text)
@@ -77,7 +49,7 @@ static void write_text(struct picture *p, struct writer *to, double x, double y,
 	p->text.bytes = 0;
 	utf8_fit(&p->text, text, room_px > 0 ? (unsigned)(room_px / column_px) : 0, false);
 	writer_printf(to, "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\">", class, x, y);
-	write_xml(to, buf_text(&p->text));
+	svg_write_xml(to, buf_text(&p->text));
 	writer_puts(to, "</text>\n");
 	if (p->text.err)
 		p->err = p->text.err;
@@ -106,11 +78,11 @@ static void write_amounts(const struct picture *p, struct writer *to, enum side 
 	if (by != (p->comparison ? p->comparison->samples[side] : VALUE_SAMPLES)) {
 		amount_text(text, sizeof(text), &p->profile->values[by], weight);
 		writer_puts(to, ", ");
-		write_xml(to, text);
+		svg_write_xml(to, text);
 	}
 	facts_percent_text(text, sizeof(text), weight, p->tree.nodes[0].weight[side]);
 	writer_puts(to, ", ");
-	write_xml(to, text); /* "<0.01 %" */
+	svg_write_xml(to, text); /* "<0.01 %" */
 }
 
 static struct change change_of(const struct picture *p, const struct svg_node *node)
@@ -132,10 +104,10 @@ static void write_title(const struct picture *p, struct writer *to, enum side si
 	const struct symbol *symbol = node->key < SVG_THREAD ? &p->profile->symbols[node->key] : NULL;
 
 	writer_puts(to, "<title>");
-	write_xml(to, name);
+	svg_write_xml(to, name);
 	if (symbol && symbol->file[0]) {
 		writer_puts(to, " (");
-		write_xml(to, symbol->file);
+		svg_write_xml(to, symbol->file);
 		if (symbol->first_line)
 			writer_printf(to, ":%" PRIu32, symbol->first_line);
 		writer_putc(to, ')');
@@ -155,52 +127,6 @@ static void write_title(const struct picture *p, struct writer *to, enum side si
 	writer_puts(to, "</title>");
 }
 
-/* --- colours --- */
-
-/* h in degrees, s and l in percent (https://www.w3.org/TR/css-color-3/#hsl-color), as six digits: not all that draw SVG know hsl(). */
-static uint32_t rgb_of(double h, double s, double l)
-{
-	static const int shifts[3] = {0, 8, 4}; /* of red, green, blue on the circle of twelve */
-	double a = s / 100 * fmin(l, 100 - l) / 100;
-	uint32_t rgb = 0;
-
-	for (int i = 0; i < 3; i++) {
-		double k = fmod(shifts[i] + h / 30, 12);
-		double part = l / 100 - a * fmax(-1, fmin(fmin(k - 3, 9 - k), 1));
-
-		rgb = rgb << 8 | (uint32_t)lround(255 * part);
-	}
-	return rgb;
-}
-
-static void write_fills(struct writer *to, bool dark)
-{
-	for (int i = 0; i < HUES; i++) /* as the page colours files */
-		writer_printf(to, ".c%d{fill:#%06" PRIx32 "}", i,
-		              dark ? rgb_of(i * 360.0 / HUES, 34, 38) : rgb_of(i * 360.0 / HUES, 58, 78));
-	for (int i = 0; i < STEPS; i++)
-		writer_printf(to, ".g%d{fill:#%06" PRIx32 "}.s%d{fill:#%06" PRIx32 "}", i,
-		              dark ? rgb_of(6, 30 + 12 * i, 27 + 6 * i) : rgb_of(6, 76 + 3 * i, 88 - 8 * i), i,
-		              dark ? rgb_of(216, 28 + 11 * i, 28 + 7 * i) : rgb_of(216, 72 + 3 * i, 90 - 8 * i));
-	writer_puts(to, dark ? ".n{fill:#4a4843}.t{fill:#383d46}.o{fill:#2f3742}.bg{fill:#12161d}text{fill:#f1f4f8}."
-	                       "dim{fill:#9aa6b5}"
-	                       ".loss{fill:#ffc67a}rect:hover{stroke:#c9d3df}\n"
-	                     : ".n{fill:#e9e7df}.t{fill:#dadde3}.o{fill:#d3d9e1}.bg{fill:#ffffff}text{fill:#17202b}."
-	                       "dim{fill:#5b6675}"
-	                       ".loss{fill:#8a4b00}rect:hover{stroke:#3c4a5b}\n");
-}
-
-static void write_style(struct writer *to)
-{
-	writer_puts(to, "<style>\ntext{font:11px ui-monospace,Menlo,Consolas,\"DejaVu Sans "
-	                "Mono\",monospace;pointer-events:none;"
-	                "white-space:pre}\n.head{font-size:14px;font-weight:bold}\n");
-	write_fills(to, false);
-	writer_puts(to, "@media (prefers-color-scheme:dark){");
-	write_fills(to, true);
-	writer_puts(to, "}\n</style>\n");
-}
-
 static void class_of(const struct picture *p, const struct svg_node *node, char *to, size_t room)
 {
 	const char *file = node->key < SVG_THREAD ? p->profile->symbols[node->key].file : "";
@@ -209,16 +135,10 @@ static void class_of(const struct picture *p, const struct svg_node *node, char 
 		struct change change = change_of(p, node);
 		double before = facts_percent(node->weight[BEFORE], p->tree.nodes[0].weight[BEFORE]);
 		double after = facts_percent(node->weight[AFTER], p->tree.nodes[0].weight[AFTER]);
-		int step = (int)(STEPS * fabs(change.points) / fmax(fmax(before, after), 1e-9));
 
-		if (change.is_certain)
-			snprintf(to, room, "%c%d", change.points > 0 ? 'g' : 's', step < STEPS ? step : STEPS - 1);
-		else
-			snprintf(to, room, "n");
-	} else if (file[0] == '\0') {
-		snprintf(to, room, "t");
+		svg_change_class(to, room, &change, fmax(before, after));
 	} else {
-		snprintf(to, room, "c%u", (unsigned)(hash_bytes(0, file, strlen(file)) % HUES));
+		svg_file_class(to, room, file);
 	}
 }
 
@@ -401,9 +321,9 @@ static void write_head(struct picture *p, struct writer *to, const char *title)
 		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" version=\"1.1\" "
 		"width=\"%d\" height=\"%.0f\" viewBox=\"0 0 %d %.0f\">\n<title>",
 		WIDTH_PX, height, WIDTH_PX, height);
-	write_xml(to, title);
+	svg_write_xml(to, title);
 	writer_puts(to, " \u2013 sampled</title>\n");
-	write_style(to);
+	svg_write_style(to);
 	writer_puts(to, "<rect class=\"bg\" width=\"100%\" height=\"100%\"/>\n");
 	p->y = MARGIN_PX;
 	write_text(p, to, MARGIN_PX, p->y + 12, (WIDTH_PX - 2 * MARGIN_PX) / 1.3, "head", title);
