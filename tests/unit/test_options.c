@@ -178,7 +178,6 @@ Test(options, refused)
 	refuse("attach --native 1", "--native: not built yet");
 	refuse("attach --blocking 1", "--blocking: not built yet");
 	refuse("attach --opcodes 1", "--opcodes: not built yet");
-	refuse("attach --record x 1", "--record: not built yet");
 	refuse("attach --async 1", "--async: not built yet");
 	refuse("attach --locals 1", "--locals: not built yet");
 	refuse("attach --omit ( 1", "--omit (: not a regular expression");
@@ -285,7 +284,7 @@ Test(outputs, snapshot_names)
 Test(outputs, refused)
 {
 	refuse_plan("attach -f nonsense", "-f nonsense: no such format");
-	refuse_plan("attach -f pprof", "-f pprof: not built yet");
+	refuse_plan("attach -f ascend", "-f ascend: it can only be read");
 	refuse_plan("attach -o a.xyz", "its suffix tells no format");
 	refuse_plan("attach -f text -f text -f text -o a -o b", "do not pair");
 	refuse_plan("attach -f text -o a -o b", "do not pair");
