@@ -56,6 +56,7 @@ static const char profile_options[] =
 	"                          as many as -f, or one: the stem of all names\n"
 	"      --record FILE       everything that is sampled, for sampled convert (suffix .sampled);\n"
 	"                          without -f and -o nothing else is written\n"
+	"      --svg               with -f pstats: the call graph beside it, drawn by Graphviz\n"
 	"      --collapsed-style STYLE\n"
 	"                          sampled (default) or tachyon\n"
 	"      --stats             what reading the processes cost\n"
@@ -91,6 +92,7 @@ static const char convert_usage[] =
 	"\n"
 	"  -f, --format FORMAT     default: by the suffix of OUT\n"
 	"  -o, --output OUT        the file to write\n"
+	"      --svg               with -f pstats: the call graph beside it, drawn by Graphviz\n"
 	"      --collapsed-style STYLE\n"
 	"                          sampled (default) or tachyon\n";
 
