@@ -48,7 +48,7 @@ class Usage(cli.Folder):
         self.refuse("doctor", "x", says="not a process id")
 
     def test_later_and_reserved(self):
-        for command in ("daemon", "ctl", "report", "diff", "top"):
+        for command in ("daemon", "ctl", "diff", "top"):
             self.refuse(command, says="%s: not built yet" % command)
         for option in ("--native", "--blocking", "--opcodes", "--async", "--locals"):
             self.refuse("attach", "1", option, says="%s: not built yet" % option)
@@ -58,7 +58,7 @@ class Usage(cli.Folder):
             self.refuse("attach", "1", "-f", name, says="-f %s: not built yet" % name)
 
     def test_help_and_version(self):
-        for args in (["--help"], ["-h"], ["attach", "--help"], ["run", "-h"], ["dump", "--help"], ["doctor", "--help"]):
+        for args in (["--help"], ["-h"], ["attach", "--help"], ["run", "-h"], ["dump", "--help"], ["doctor", "--help"], ["report", "--help"]):
             done = self.sampled(*args)
             self.assertEqual((done.returncode, done.stderr), (cli.DONE, b""), args)
             self.assertIn(b"sampled", done.stdout)
@@ -68,7 +68,7 @@ class Usage(cli.Folder):
             self.assertRegex(self.sampled(*args).stdout, rb"\Asampled \d+\.\d+\.\d+\n\Z")
 
     def test_manual_and_help_agree(self):
-        text = self.sampled("attach", "--help").stdout.decode() + self.sampled("dump", "--help").stdout.decode()
+        text = "".join(self.sampled(command, "--help").stdout.decode() for command in ("attach", "dump", "report"))
         with open(MANUAL) as file:
             manual = file.read().replace("\\-", "-")
         described = set(re.findall(r"^\.It .*", manual, re.M))
