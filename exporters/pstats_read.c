@@ -183,6 +183,13 @@ static int take_caller(struct reader *r, const struct call_sums *callee, struct 
 	return err;
 }
 
+/* A key that stands in the file twice, as no honest one does, is added up. */
+static int add_sums(struct reader *r, struct call_sums *to, const struct call_sums *from)
+{
+	call_sums_add(to, from);
+	return isfinite(to->self_s) && isfinite(to->total_s) ? 0 : wrong(r, "its times are too large");
+}
+
 static int take_callers(struct reader *r, uint32_t callee, const struct call_sums *sums)
 {
 	struct marshal_value head;
@@ -208,7 +215,7 @@ static int take_callers(struct reader *r, uint32_t callee, const struct call_sum
 		edge = callgraph_edge(r->graph, (uint32_t)function, callee);
 		if (!edge)
 			return no_memory(r);
-		call_sums_add(&edge->sums, &caller);
+		err = add_sums(r, &edge->sums, &caller);
 		/* A call of oneself is within a call that counts. */
 		edge->outer_s += (uint32_t)function == callee ? 0 : caller.total_s;
 	}
@@ -238,9 +245,8 @@ static int take_function(struct reader *r, uint32_t function)
 		return err;
 	to = &r->graph->functions[function];
 	callgraph_give_sums(r->graph, function);
-	call_sums_add(&to->sums, &sums);
 	r->graph->sampled_s += sums.self_s;
-	return 0;
+	return add_sums(r, &to->sums, &sums);
 }
 
 /* What a key that is no function says: True. */
