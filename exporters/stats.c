@@ -131,7 +131,7 @@ static int compare_strings(const struct stats *s, uint32_t left, uint32_t right)
 	return left == right ? 0 : compare_bytes(a, left_bytes, b, right_bytes);
 }
 
-static const char *file_of(const struct stats *s, uint32_t function, size_t *ret_bytes)
+const char *stats_file(const struct stats *s, uint32_t function, size_t *ret_bytes)
 {
 	const struct callgraph_function *f = &s->graph->functions[function];
 	const char *file = text_set_get(&s->graph->texts, f->file, ret_bytes);
@@ -145,7 +145,7 @@ static const char *file_of(const struct stats *s, uint32_t function, size_t *ret
 int stats_compare_files(const struct stats *s, uint32_t left, uint32_t right)
 {
 	size_t left_bytes, right_bytes;
-	const char *a = file_of(s, left, &left_bytes), *b = file_of(s, right, &right_bytes);
+	const char *a = stats_file(s, left, &left_bytes), *b = stats_file(s, right, &right_bytes);
 
 	return compare_bytes(a, left_bytes, b, right_bytes);
 }

@@ -33,6 +33,8 @@ struct stats {
 int stats_make(struct stats *ret_stats, const struct callgraph *graph);
 void stats_release(struct stats *stats);
 const char *stats_raw_name(const struct stats *stats, uint32_t function, size_t *ret_bytes);
+/* As pstats has it: "~" where there is none. It may hold NULs, and ends in one. */
+const char *stats_file(const struct stats *stats, uint32_t function, size_t *ret_bytes);
 /* Not NUL-terminated. */
 const char *stats_safe_name(const struct stats *stats, uint32_t function, size_t *ret_bytes);
 

@@ -3,19 +3,29 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/utf8.h"
 #include "exporters/stats_tables.h"
 
-/* As many digits as tell it from every other one. */
+/* The fewest digits that read back as the same. */
 static void add_number(struct writer *to, double value, const char *otherwise)
 {
-	if (isfinite(value))
-		writer_printf(to, "%.17g", value);
-	else
+	char text[40];
+
+	if (!isfinite(value)) {
 		writer_puts(to, otherwise);
+		return;
+	}
+	for (int digits = 15; digits <= 17; digits++) {
+		snprintf(text, sizeof(text), "%.*g", digits, value);
+		if (strtod(text, NULL) == value)
+			break;
+	}
+	writer_puts(to, text);
 }
 
 static double per(double seconds, uint64_t count)
@@ -49,12 +59,14 @@ static void add_string(struct writer *to, const char *key, const char *text)
 }
 
 /* Without a key before it. */
-static void add_place(struct writer *to, const struct callgraph *graph, uint32_t function)
+static void add_place(struct writer *to, const struct stats *stats, uint32_t function)
 {
+	size_t bytes;
+
 	writer_puts(to, "{\"file\": ");
-	writer_json_string(to, callgraph_file(graph, function));
-	add_count(to, "line", graph->functions[function].line);
-	add_string(to, "function", callgraph_name(graph, function));
+	writer_json_string(to, stats_file(stats, function, &bytes));
+	add_count(to, "line", stats->graph->functions[function].line);
+	add_string(to, "function", callgraph_name(stats->graph, function));
 }
 
 static void add_json_calls(struct writer *to, const struct stats *stats, const struct stats_calls *calls, bool callers,
@@ -68,7 +80,7 @@ static void add_json_calls(struct writer *to, const struct stats *stats, const s
 		const struct callgraph_edge *edge = &stats->graph->edges[calls->edges[i]];
 
 		writer_puts(to, separator);
-		add_place(to, stats->graph, callers ? edge->caller : edge->callee);
+		add_place(to, stats, callers ? edge->caller : edge->callee);
 		add_count(to, "ncalls", edge->sums.calls);
 		add_count(to, "pcalls", edge->sums.primitive_calls);
 		add_double(to, "tottime", edge->sums.self_s);
@@ -83,7 +95,7 @@ static void add_json_function(struct writer *to, const struct stats_view *v, uin
 {
 	const struct callgraph_function *f = &v->stats->graph->functions[function];
 
-	add_place(to, v->stats->graph, function);
+	add_place(to, v->stats, function);
 	add_count(to, "ncalls", f->sums.calls);
 	add_count(to, "pcalls", f->sums.primitive_calls);
 	add_double(to, "tottime", f->sums.self_s);
@@ -184,7 +196,9 @@ static void add_field(struct writer *to, const char *text, bool safe)
 
 static void add_csv_place(struct writer *to, const struct stats_view *v, uint32_t function)
 {
-	add_field(to, callgraph_file(v->stats->graph, function), v->safe);
+	size_t bytes;
+
+	add_field(to, stats_file(v->stats, function, &bytes), v->safe);
 	writer_printf(to, ",%" PRIu32 ",", v->stats->graph->functions[function].line);
 	add_field(to, callgraph_name(v->stats->graph, function), v->safe);
 }
@@ -200,10 +214,14 @@ static void add_csv_function(struct writer *to, const struct stats_view *v, uint
 		add_number(to, times[i], "");
 		writer_putc(to, ',');
 	}
-	if (v->on_cpu)
-		writer_printf(to, "%.9f,", (double)f->on_cpu_ns / (double)NS_PER_S);
-	if (v->gil)
-		writer_printf(to, "%.9f,", (double)f->gil_ns / (double)NS_PER_S);
+	if (v->on_cpu) {
+		add_number(to, (double)f->on_cpu_ns / (double)NS_PER_S, "");
+		writer_putc(to, ',');
+	}
+	if (v->gil) {
+		add_number(to, (double)f->gil_ns / (double)NS_PER_S, "");
+		writer_putc(to, ',');
+	}
 	add_csv_place(to, v, function);
 	writer_puts(to, "\r\n");
 }

@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """sampled report: the same files read by every Python's own pstats, line by line; the browser against `python -m pstats`."""
+import ast
+import csv
+import gzip
+import io
 import json
 import os
 import re
+import select
 import shutil
 import subprocess
 import tempfile
@@ -132,6 +137,187 @@ stats 1
             for commands, files in (("stats\nsort\nread\nadd x\nquit\nstats\n", ()), ("stats 9\n", ("more.prof", "work.prof")), ("", ("more.prof",))):
                 theirs, ours = profiles.browse(commands, *files)
                 self.assertEqual(ours.stdout.decode().splitlines(), theirs.stdout.decode().splitlines())
+
+
+MAKE_PROFILE = os.path.join(support.TOP, "build", "tests", "browser", "make_profile")
+PROGRAM = """
+import cProfile
+def leaf(n): return sum(range(n))
+def branch(n): return leaf(n) if n < 3 else branch(n - 1) + leaf(n)
+profiler = cProfile.Profile()
+profiler.runcall(branch, 30)
+profiler.dump_stats("a.prof")
+"""
+
+
+def python_here():
+    """One that can run in the test's folder, with its profilers."""
+    for python in reversed(support.all_pythons()):
+        if not python.root and python.version >= (3, 8) and run(python, "-c", PROFILER).returncode == 0:
+            return python
+    raise unittest.SkipTest("no Python with its profilers was found")
+
+
+class Report(cli.Folder):
+    def setUp(self):
+        super().setUp()
+        self.python = python_here()
+        run(self.python, "-c", PROGRAM, cwd=self.folder).check_returncode()
+
+    def report(self, *args, **extra):
+        done = self.sampled("report", *args, env=ENVIRONMENT, **extra)
+        self.assertEqual((done.returncode, done.stderr), (cli.DONE, b""))
+        return done.stdout.decode()
+
+    def stats(self):
+        """{(file, line, name): (cc, nc, tt, ct, callers)}, as the newest Python here reads it."""
+        script = "import pstats; print(repr(pstats.Stats('a.prof').stats))"
+        done = run(self.python, "-c", script, cwd=self.folder)
+        return ast.literal_eval(done.stdout.decode())
+
+    def test_json_holds_all(self):
+        found = json.loads(self.report("a.prof", "--json", "--callers", "--callees"))
+        stats = self.stats()
+        self.assertEqual([found[key] for key in ("counts", "unit", "facts")], ["calls", "seconds", []])
+        self.assertEqual(found["ncalls"], sum(row[1] for row in stats.values()))
+        self.assertEqual(found["pcalls"], sum(row[0] for row in stats.values()))
+        place = lambda row: (row["file"], row["line"], row["function"])
+        callers = {place(row): {place(caller): tuple(caller[key] for key in ("ncalls", "pcalls", "tottime", "cumtime")) for caller in row["callers"]}
+                   for row in found["functions"]}
+        self.assertEqual(callers, {key: row[4] for key, row in stats.items()})
+        self.assertEqual(sum(len(row["callees"]) for row in found["functions"]), sum(len(row[4]) for row in stats.values()))
+        self.assertEqual({place(row): (row["pcalls"], row["ncalls"], row["tottime"], row["cumtime"]) for row in found["functions"]},
+                         {key: row[:4] for key, row in stats.items()})
+        times = [row["tottime"] for row in found["functions"]]
+        self.assertEqual(times, sorted(times, reverse=True))
+
+    def test_csv_is_read_by_csv(self):
+        rows = list(csv.DictReader(io.StringIO(self.report("a.prof", "--csv", "--sort", "nfl"), newline="")))
+        self.assertEqual({(row["file"], int(row["line"]), row["function"]): (int(row["pcalls"]), int(row["ncalls"]), float(row["tottime"]),
+                          float(row["cumtime"])) for row in rows}, {key: row[:4] for key, row in self.stats().items()})
+        self.assertEqual([row["function"] for row in rows], sorted(row["function"] for row in rows))
+        text = self.report("a.prof", "--csv", "--callers")
+        self.assertEqual(text.count("\r\n"), text.count("\n"))
+        calls = list(csv.DictReader(io.StringIO(text, newline="")))
+        self.assertEqual(len(calls), sum(len(row[4]) for row in self.stats().values()))
+        branch = [call for call in calls if call["function"] == call["caller_function"] == "branch"]
+        self.assertEqual([call["ncalls"] for call in branch], ["28"], "of 30 down to 2, all but the first")
+
+    def test_the_default_order_is_said(self):
+        text = self.report("a.prof")
+        self.assertIn("   Ordered by: internal time\n", text)
+        self.assertEqual(text, self.report("a.prof", "--sort", "tottime"))
+
+    def test_standard_input_and_packed_files(self):
+        with open(self.path("a.prof"), "rb") as file:
+            text = self.report("-", stdin=file)
+        self.assertEqual(text.splitlines()[0], "standard input")
+        with open(self.path("a.prof"), "rb") as file, gzip.open(self.path("b.gz"), "wb") as packed:
+            packed.write(file.read())
+        self.assertEqual(self.report("b.gz").splitlines()[1:], text.splitlines()[1:])
+
+    def test_what_is_refused(self):
+        with open(self.path("cut.prof"), "wb") as cut, open(self.path("a.prof"), "rb") as whole:
+            cut.write(whole.read()[:-20])
+        for status, says, args in (
+            (cli.USAGE, "no file named", []),
+            (cli.USAGE, "--sort c: no such key", ["a.prof", "--sort", "c"]),
+            (cli.USAGE, "--sort : no such key", ["a.prof", "--sort", "time,"]),
+            (cli.USAGE, "does not hold it", ["a.prof", "--sort", "gil"]),
+            (cli.USAGE, "--limit 1.5: not a fraction", ["a.prof", "--limit", "1.5"]),
+            (cli.USAGE, "--limit [: not a regular expression", ["a.prof", "--limit", "["]),
+            (cli.USAGE, "one of them", ["a.prof", "--json", "--csv"]),
+            (cli.USAGE, "are two", ["a.prof", "--csv", "--callers", "--callees"]),
+            (cli.USAGE, "--interactive", ["a.prof", "--interactive", "--callers"]),
+            (cli.USAGE, "for commands", ["-", "--interactive"]),
+            (cli.USAGE, "hold no stacks", ["a.prof", "--focus", "x"]),
+            (cli.USAGE, "no such option", ["a.prof", "--nonsense"]),
+            (cli.FAILED, "cannot read missing.prof", ["a.prof", "missing.prof"]),
+            (cli.FAILED, "cannot read missing.prof", ["--interactive", "missing.prof"]),
+            (cli.FAILED, "cannot read cut.prof", ["cut.prof"]),
+            (cli.FAILED, "no format that is known", ["/etc/passwd"]),
+        ):
+            with self.subTest(args=args):
+                self.assert_error(self.sampled("report", *args), status, says)
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([support.SAMPLED, "report", "a.prof"], cwd=self.folder, stdout=full, stderr=subprocess.PIPE)
+        self.assertEqual((done.returncode, done.stderr.count(b"\n")), (cli.FAILED, 1))
+        self.assertIn(b"No space left", done.stderr)
+
+    def test_the_browser_goes_on_after_a_file_that_is_none(self):
+        with open(self.path("bad.prof"), "wb") as file:
+            file.write(b"{(\3\0\0\0")
+        with open(self.path("script"), "w") as file:
+            file.write("read bad.prof\nadd bad.prof\nadd .\nstats 1\n")
+        with open(self.path("script")) as file:
+            done = self.sampled("report", "--interactive", "a.prof", stdin=file)
+        self.assertEqual(done.returncode, cli.DONE)
+        self.assertEqual(done.stderr.decode().count("sampled: cannot read bad.prof: "), 2)
+        self.assertIn("Is a directory", done.stdout.decode())
+        self.assertIn("to 1 due to restriction <1>", done.stdout.decode())
+
+    def test_a_terminal_gets_editing_completion_and_history(self):
+        master, slave = os.openpty()
+        process = subprocess.Popen([support.SAMPLED, "report", "--interactive", "a.prof"], cwd=self.folder, stdin=slave, stdout=slave,
+                                   stderr=slave, env=dict(ENVIRONMENT, TERM="xterm"), start_new_session=True)
+        os.close(slave)
+        text = b""
+        seen = 0
+        try:
+            for typed, expected in ((b"", b"a.prof% "), (b"so\tti\t\n", b"a.prof% "), (b"stat\t2 leaf\n", b"restriction <'leaf'>"),
+                                    (b"", b"a.prof% "), (b"\x1b[A\n", b"restriction <'leaf'>"), (b"", b"a.prof% "),
+                                    (b"add a.p\t\n", b"a.prof% "), (b"stats 1\n", b"to 1 due to restriction <1>"), (b"", b"a.prof% "), (b"\x04", b"Goodbye.")):
+                os.write(master, typed)
+                while expected not in text[seen:]:
+                    self.assertTrue(select.select([master], [], [], 20)[0], (typed, text, seen))
+                    text += os.read(master, 65536)
+                seen = text.index(expected, seen) + len(expected)
+            self.assertEqual(process.wait(20), 0)
+        finally:
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+            os.close(master)
+        self.assertIn(b"Ordered by: internal time", text)
+        self.assertEqual(text.count(b"restriction <'leaf'>"), 2)
+        self.assertNotIn(b"Failed to load", text)
+        last = text.rpartition(b"stats 1")[2]
+        self.assertEqual(last.count(b"    a.prof\r\n"), 2, "the file was added")
+        self.assertNotIn(b"Ordered by", last)
+
+
+class Samples(cli.Folder):
+    """Profiles of ours: frames instead of calls, and the accounting."""
+
+    def report(self, *args):
+        done = self.sampled("report", *args, env=ENVIRONMENT)
+        self.assertEqual((done.returncode, done.stderr), (cli.DONE, b""))
+        return done.stdout.decode()
+
+    @support.needs_python
+    def test_of_a_running_program(self):
+        with support.Target(support.newest(), "parked.py") as target:
+            done = self.sampled("attach", target.pid, "-d", "0.5", "-f", "pstats", "-o", "a.pstats")
+            self.assertEqual(done.returncode, cli.DONE, done.stderr)
+        text = self.report("a.pstats")
+        self.assertRegex(text, r"\n {9}\d+ frames sampled(?: \(\d+ primitive ones\))? in \d+\.\d{3} seconds\n {9}from samples: ")
+        self.assertRegex(text, r"samples taken: [\d,]+")
+        self.assertIn(" nsamples  tottime persample cumtime persample filename:lineno(function)\n", text)
+        found = json.loads(self.report("a.pstats", "--json"))
+        self.assertEqual(found["counts"], "samples")
+        self.assertTrue(any(fact.startswith("lost: torn: ") for fact in found["facts"]), found["facts"])
+        self.assertAlmostEqual(sum(row["tottime"] for row in found["functions"]), found["tottime"], places=6)
+
+    @unittest.skipUnless(os.path.exists(MAKE_PROFILE), "make browser builds the profiles of known shape")
+    def test_shapes(self):
+        for shape in ("hostile", "huge", "deep2000", "one", "empty"):
+            with self.subTest(shape=shape):
+                subprocess.run([MAKE_PROFILE, shape, self.path(shape + ".pstats")], check=True, env=dict(os.environ, FORMAT="pstats"), timeout=120)
+                for args in ([], ["--callers"], ["--callees", "--strip-dirs"], ["--sort", "nfl", "--reverse", "--limit", "5"]):
+                    text = self.report(shape + ".pstats", *args)
+                    self.assertFalse([c for c in text if (c < " " and c != "\n") or "\x7f" <= c < "\xa0" or c in "\u202e\u2028\u2029"])
+                self.assertEqual(json.loads(self.report(shape + ".pstats", "--json"))["counts"], "samples")
+                list(csv.reader(io.StringIO(self.report(shape + ".pstats", "--csv"), newline=""), strict=True))
 
 
 if __name__ == "__main__":
