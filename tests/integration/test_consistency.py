@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whatever format a profile is written in, it says the same: every writable format of `sampled convert --help`, those of later days too.
+
+Of one input the same bytes come out each time; what can be read back has the same stacks and the same sum; and in what is written self
+values add up to the whole, and no callee has more than its caller."""
+import collections
+import os
+import re
+import subprocess
+import unittest
+import xml.etree.ElementTree
+
+import cli
+import htmlprofile
+import support
+
+MAKE_PROFILE = os.path.join(support.TOP, os.environ.get("BUILD", "build"), "tests/browser/make_profile")
+SHAPES = ("hostile", "huge", "deep2000", "one")
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def formats(which):
+    text = subprocess.run([support.SAMPLED, "convert", "--help"], capture_output=True, text=True, check=True).stdout
+    return re.search(which + r": ([^.]*)\.", text).group(1).split()
+
+
+def stacks(data):
+    """{(function, …) root first: count}, all threads together; lines of one function are one."""
+    sums = collections.Counter()
+    for line in data.decode().splitlines():
+        stack, _, count = line.rpartition(" ")
+        frames = [support.frame_of(part)[0] for part in stack.split(";")]
+        while frames and re.match(r'(process|interpreter|thread) ', frames[0]):
+            frames.pop(0)
+        sums[tuple(frames)] += int(count)
+    return sums
+
+
+def whole(data):
+    return sum(int(line.rpartition(b" ")[2]) for line in data.splitlines())
+
+
+class Consistency(cli.Folder):
+    @classmethod
+    def setUpClass(cls):
+        subprocess.run(["make", "-s", "browser"], cwd=support.TOP, check=True, stdout=subprocess.DEVNULL, env={**os.environ, "MAKEFLAGS": ""})
+
+    def make(self, shape):
+        name = shape + ".collapsed"
+        if shape == "real":
+            with open(self.path("job.py"), "w") as file:
+                file.write("def f(n):\n    return n if n < 2 else f(n - 1) + f(n - 2)\n\ndef g():\n    return sum(i * i for i in range(20000))\n\n"
+                           "for _ in range(60):\n    f(16)\n    g()\n")
+            done = self.sampled("run", "-q", "-o", name, "--", *cli.python_for_all().argv, self.path("job.py"))
+            self.assertEqual(done.returncode, 0, done.stderr)
+        else:
+            subprocess.run([MAKE_PROFILE, shape, self.path(name)], check=True, env={**os.environ, "FORMAT": "collapsed"})
+        return name
+
+    def read(self, name):
+        with open(self.path(name), "rb") as file:
+            return file.read()
+
+    def convert(self, source, name, to):
+        return self.sampled("convert", source, "-f", name, "-o", to, timeout=120)
+
+    def written(self, source, name):
+        """The bytes in this format, which must be the same twice; None: it needs what the input has not."""
+        done = self.convert(source, name, "first.out")
+        if done.returncode == cli.USAGE and b"no time order" in done.stderr:
+            return None
+        self.assertEqual((done.returncode, done.stderr), (cli.DONE, b""), name)
+        self.assertEqual(self.convert(source, name, "second.out").returncode, cli.DONE)
+        data = self.read("first.out")
+        self.assertEqual(data, self.read("second.out"), "%s: the same input gives the same bytes" % name)
+        return data
+
+    def check_back(self, shape, source, name):
+        """What is read back from first.out."""
+        done = self.convert("first.out", "collapsed", "back.collapsed")
+        if done.returncode == cli.USAGE and b"no stacks" in done.stderr:  # function totals only: they stay what they are
+            self.assertEqual(self.convert("first.out", name, "again.out").returncode, cli.DONE)
+            self.assertEqual(self.read("again.out"), self.read("first.out"))
+            return
+        self.assertEqual((done.returncode, done.stderr), (cli.DONE, b""))
+        before, after = self.read(source), self.read("back.collapsed")
+        self.assertEqual(whole(before), whole(after), "%s, %s" % (name, shape))
+        if shape != "hostile":  # names there have characters that not all formats have
+            self.assertEqual(stacks(before), stacks(after), "%s, %s" % (name, shape))
+
+    def check_flamegraph(self, data, total):
+        profile = htmlprofile.Profile(data)
+        self.assertEqual(sum(thread.total("samples") for thread in profile.threads), total)
+        self.assertEqual(profile.facts["in_profile"], total)
+
+    def check_svg(self, data, total):
+        """Rectangles lie within one of the row above; each row's samples are at most the whole; the first has it all."""
+        root = xml.etree.ElementTree.fromstring(data)
+        rows = collections.defaultdict(list)
+        for group in root.iter(SVG + "g"):
+            box, title = group.find(SVG + "rect"), group.find(SVG + "title").text
+            count = re.search(r", ([\d,]+) samples?, [^,]*$", title) or re.search(r", ([\d,]+) samples?,", title)
+            rows[float(box.get("y"))].append((float(box.get("x")), float(box.get("width")), int(count.group(1).replace(",", ""))))
+        if total == 0:
+            self.assertEqual(rows, {})
+            return
+        tops = sorted(rows)
+        self.assertEqual([box[2] for box in rows[tops[0]]], [total])
+        for above, below in zip(tops, tops[1:]):
+            self.assertEqual(below - above, 18)
+            self.assertLessEqual(sum(box[2] for box in rows[below]), sum(box[2] for box in rows[above]))
+            for x, width, count in rows[below]:
+                within = [box for box in rows[above] if box[0] <= x + 0.01 and x + width <= box[0] + box[1] + 0.6]
+                self.assertTrue(within, (x, width))
+                self.assertLessEqual(count, max(box[2] for box in within))
+
+    def check_text(self, data, total):
+        text = data.decode()
+        self.assertRegex(text, r"samples in this profile +%s\b" % format(total, ","))
+        table = text.split("\nFUNCTIONS")[1].split("\nHEAVIEST")[0]
+        shares = 0
+        for match in re.finditer(r"^ *([\d,.]+) +([\d.]+) +([\d,.]+) +([\d.]+) ", table, re.M):
+            own, own_share, below, below_share = (float(group.replace(",", "")) for group in match.groups())
+            self.assertLessEqual(own, below)
+            self.assertLessEqual(own_share, below_share)
+            self.assertLessEqual(below_share, 100)
+            shares += own_share
+        self.assertLess(shares, 103)  # of 40 roundings and more
+
+    def check_collapsed(self, data, total):
+        self.assertEqual(whole(data), total)
+
+    def check_shape(self, shape):
+        if shape == "huge" and os.environ.get("SAMPLED_TEST_PYTHONS") == "quick":
+            self.skipTest("200,000 nodes take a minute: in the full run")
+        source = self.make(shape)
+        total = whole(self.read(source))
+        readable, checked = formats("Readable"), 0
+        for name in formats("Writable"):
+            with self.subTest(format=name, shape=shape):
+                data = self.written(source, name)
+                if data is None:
+                    self.skipTest("%s needs time order, which collapsed stacks have not" % name)
+                getattr(self, "check_" + name, lambda *_: None)(data, total)
+                if name in readable:
+                    self.check_back(shape, source, name)
+                checked += 1
+        self.assertGreaterEqual(checked, 4)
+
+    @support.needs_python
+    def test_real_program(self):
+        self.check_shape("real")
+
+    def test_empty(self):
+        """An empty collapsed file is no format's, so this one is not converted but written."""
+        for name in formats("Writable"):
+            with self.subTest(format=name):
+                for to in ("first.out", "second.out"):
+                    subprocess.run([MAKE_PROFILE, "empty", self.path(to)], check=True, env={**os.environ, "FORMAT": name})
+                self.assertEqual(self.read("first.out"), self.read("second.out"))
+                getattr(self, "check_" + name, lambda *_: None)(self.read("first.out"), 0)
+
+    def test_merging_adds_up(self):
+        self.make("one")
+        self.make("deep2000")
+        for name in formats("Writable"):
+            with self.subTest(format=name):
+                done = self.sampled("convert", "one.collapsed", "deep2000.collapsed", "deep2000.collapsed", "-f", name, "-o", "sum.out")
+                if done.returncode == cli.USAGE and b"no time order" in done.stderr:
+                    self.skipTest("%s needs time order" % name)
+                self.assertEqual(done.returncode, cli.DONE, done.stderr)
+                getattr(self, "check_" + name, lambda *_: None)(
+                    self.read("sum.out"), whole(self.read("one.collapsed")) + 2 * whole(self.read("deep2000.collapsed")))
+
+
+for each in SHAPES:
+    setattr(Consistency, "test_" + each, lambda self, shape=each: self.check_shape(shape))
+
+
+if __name__ == "__main__":
+    unittest.main()

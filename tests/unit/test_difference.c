@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Expected numbers are worked out by hand from the formulas named in exporters/difference.h. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <string.h>
+
+#include "exporters/difference.h"
+#include "tests/unit/build_profile.h"
+
+static struct difference compared(struct profile *before, struct profile *after)
+{
+	enum value_index by = difference_value(before, after);
+	struct difference d;
+
+	difference_init(&d);
+	cr_assert_eq(difference_add_profile(&d, BEFORE, before, by), 0);
+	cr_assert_eq(difference_add_profile(&d, AFTER, after, by), 0);
+	difference_finish(&d);
+	difference_sort(&d, DIFFERENCE_SELF);
+	return d;
+}
+
+static const struct difference_row *row_named(const struct difference *d, const char *name)
+{
+	for (uint32_t i = 0; i < d->row_count; i++)
+		if (strcmp(difference_name(d, &d->rows[i]), name) == 0)
+			return &d->rows[i];
+	cr_assert_fail("no row of %s", name);
+	return NULL;
+}
+
+/* One thread, in which main calls f. f_line: where f is defined. */
+static struct profile *with_f(uint64_t f_samples, uint64_t main_samples, uint32_t f_line, uint64_t tid)
+{
+	struct profile *p = built_new();
+	uint32_t thread = built_thread(p, built_process(p, 1, "x"), 0, tid, "MainThread");
+	uint32_t top = built_child(p, thread, 0, built_symbol(p, "main", "/a.py", 1), 2);
+	uint32_t f = built_child(p, thread, top, built_symbol(p, "f", "/a.py", f_line), f_line + 1);
+
+	if (f_samples)
+		built_sample(p, thread, f, f_samples, STATUS_ON_CPU);
+	if (main_samples)
+		built_sample(p, thread, top, main_samples, STATUS_ON_CPU);
+	return p;
+}
+
+/* 40 % of 1,000 to 50 % of 1,800: z = 0.1 / sqrt(0.4643 × 0.5357 × (1/1000 + 1/1800)) = 5.08. */
+Test(difference, shares_are_of_each_side_and_lines_may_move)
+{
+	struct profile *before = with_f(400, 600, 10, 100), *after = with_f(900, 900, 17, 200);
+	struct difference d = compared(before, after);
+	const struct difference_row *f = row_named(&d, "f"), *top = row_named(&d, "main");
+
+	cr_assert_eq(d.row_count, 2);
+	cr_assert_eq(f->line, 17);
+	cr_assert_float_eq(difference_percent(&d, BEFORE, f->sides[BEFORE].self), 40, 1e-9);
+	cr_assert_float_eq(difference_percent(&d, AFTER, f->sides[AFTER].self), 50, 1e-9);
+	cr_assert_float_eq(f->self.points, 10, 1e-9);
+	cr_assert(f->self.is_certain);
+	cr_assert_eq(difference_kind(f, DIFFERENCE_SELF), KIND_GREW);
+	cr_assert_eq(difference_kind(top, DIFFERENCE_SELF), KIND_SHRANK);
+	cr_assert_eq(difference_kind(top, DIFFERENCE_TOTAL), KIND_SAME);
+	cr_assert_float_eq(top->sides[BEFORE].total, 1.0, 1e-9, "a second: 1,000 samples of a millisecond");
+	cr_assert_float_eq(top->sides[AFTER].total, 1.8, 1e-9);
+	cr_assert(d.is_time);
+	cr_assert_float_eq(d.duration_s[BEFORE], 5, 1e-9);
+	difference_release(&d);
+	built_free(before);
+	built_free(after);
+}
+
+/* The same shares of a tenth as many samples are within the noise: z = 1.61, and the interval is 1.96 × sqrt(0.40196 × 0.59804 / 102 + 0.25 / 182). */
+Test(difference, few_samples_prove_little)
+{
+	struct profile *before = with_f(40, 60, 10, 100), *after = with_f(90, 90, 10, 200);
+	struct difference d = compared(before, after);
+	const struct difference_row *f = row_named(&d, "f");
+
+	cr_assert_not(f->self.is_certain);
+	cr_assert_float_eq(f->self.within, 11.9707, 1e-3);
+	difference_release(&d);
+	built_free(before);
+	built_free(after);
+}
+
+/* 10 of 1,000 against none is z = 3.17 with five hits to be expected on each side; 9 of 1,000 has too few for the test. */
+Test(difference, five_hits_are_needed)
+{
+	const uint64_t all[SIDES] = {1000, 1000};
+
+	cr_assert(difference_test((uint64_t[SIDES]){0, 10}, all).is_certain);
+	cr_assert_not(difference_test((uint64_t[SIDES]){0, 9}, all).is_certain);
+	cr_assert_not(difference_test((uint64_t[SIDES]){500, 500}, all).is_certain);
+	cr_assert_not(difference_test((uint64_t[SIDES]){1000, 1000}, all).is_certain, "no spread at all");
+	cr_assert_eq(difference_test((uint64_t[SIDES]){0, 10}, (uint64_t[SIDES]){0, 1000}).within, 0);
+}
+
+Test(difference, recursion_counts_once_and_new_and_gone_are_told)
+{
+	struct profile *before = built_new(), *after = built_new();
+	uint32_t t = built_thread(before, built_process(before, 1, "x"), 0, 1, "T"), at;
+	uint32_t rec = built_symbol(before, "rec", "/a.py", 1), old = built_symbol(before, "old", "/a.py", 9);
+	struct difference d;
+
+	at = built_child(before, t, built_child(before, t, 0, rec, 2), rec, 2);
+	built_sample(before, t, at, 30, 0);
+	built_sample(before, t, built_child(before, t, at, old, 10), 70, 0);
+	t = built_thread(after, built_process(after, 1, "x"), 0, 1, "T");
+	at = built_child(after, t, 0, built_symbol(after, "rec", "/a.py", 1), 2);
+	built_sample(after, t, built_child(after, t, at, built_symbol(after, "new", "", 0), 0), 50, 0);
+	d = compared(before, after);
+	cr_assert_float_eq(row_named(&d, "rec")->sides[BEFORE].total, 0.1, 1e-9);
+	cr_assert_eq(row_named(&d, "rec")->sides[BEFORE].total_samples, 100);
+	cr_assert_float_eq(row_named(&d, "rec")->total.points, 0, 1e-9);
+	cr_assert_eq(difference_kind(row_named(&d, "old"), DIFFERENCE_SELF), KIND_GONE);
+	cr_assert_eq(difference_kind(row_named(&d, "new"), DIFFERENCE_SELF), KIND_NEW);
+	cr_assert_eq(row_named(&d, "old")->line, 9);
+	cr_assert_str_eq(difference_name(&d, &d.rows[0]), "new", "+100 points comes before -70");
+	difference_sort(&d, DIFFERENCE_NAME);
+	cr_assert_str_eq(difference_name(&d, &d.rows[0]), "new");
+	cr_assert_str_eq(difference_name(&d, &d.rows[2]), "rec");
+	difference_release(&d);
+	built_free(before);
+	built_free(after);
+}
+
+Test(difference, nothing_against_nothing)
+{
+	struct profile *before = built_new(), *after = with_f(10, 0, 1, 1);
+	struct difference d = compared(before, before);
+
+	cr_assert_eq(d.row_count, 0);
+	difference_release(&d);
+	d = compared(before, after);
+	cr_assert_float_eq(row_named(&d, "f")->self.points, 100, 1e-9);
+	cr_assert_not(row_named(&d, "f")->self.is_certain, "of nothing nothing is known");
+	difference_release(&d);
+	built_free(before);
+	built_free(after);
+}
+
+/* Where units differ, what both have is samples. */
+Test(difference, other_units_fall_back_to_samples)
+{
+	struct profile *before = with_f(10, 0, 1, 1), *after = with_f(10, 0, 1, 1);
+
+	cr_assert_eq(difference_value(before, after), VALUE_WALL);
+	after->values[VALUE_WALL] = (struct value_type){"allocated", "bytes"};
+	cr_assert_eq(difference_value(before, after), VALUE_SAMPLES);
+	before->values[VALUE_WALL] = (struct value_type){0};
+	cr_assert_eq(difference_value(before, after), VALUE_SAMPLES);
+	built_free(before);
+	built_free(after);
+}
+
+/* Call graphs are counted, not sampled: what differs, differs. */
+Test(difference, call_graphs)
+{
+	struct callgraph graphs[SIDES];
+	struct difference d;
+
+	difference_init(&d);
+	for (int side = 0; side < SIDES; side++) {
+		callgraph_init(&graphs[side]);
+		for (int i = 0; i < 2; i++) {
+			uint32_t f = callgraph_function(&graphs[side], i ? "g" : "f", 1, "a.py", 4, 3);
+
+			graphs[side].functions[f].has_sums = true;
+			graphs[side].functions[f].sums = (struct call_sums){1, 1, i ? 3 : 1 + side * 2, 4};
+		}
+		graphs[side].sampled_s = 4 + side * 2;
+		cr_assert_eq(difference_add_callgraph(&d, side, &graphs[side]), 0);
+	}
+	difference_finish(&d);
+	cr_assert_not(d.has_samples);
+	cr_assert_float_eq(row_named(&d, "f")->self.points, 25, 1e-9, "1 of 4 to 3 of 6");
+	cr_assert(row_named(&d, "f")->self.is_certain);
+	cr_assert_eq(row_named(&d, "f")->self.within, 0);
+	difference_release(&d);
+	callgraph_release(&graphs[BEFORE]);
+	callgraph_release(&graphs[AFTER]);
+}
+
+Test(difference, joined_tree_has_both_sums)
+{
+	struct profile *before = with_f(400, 600, 10, 100), *after = with_f(900, 900, 17, 200), *joined;
+	struct comparison c = {0};
+	uint32_t other = built_thread(after, 0, 0, 201, NULL);
+
+	built_sample(after, other, 0, 50, STATUS_IDLE);
+	cr_assert_eq(difference_join(&joined, &c, before, after), 0);
+	cr_assert_eq(joined->thread_count, 2, "by name, not by number");
+	cr_assert_eq(joined->threads[0].node_count, 3);
+	cr_assert_eq(joined->threads[1].node_count, 1);
+	cr_assert_eq(profile_sum(joined, c.samples[BEFORE]), 1000);
+	cr_assert_eq(profile_sum(joined, c.samples[AFTER]), 1850);
+	cr_assert_eq(profile_sum(joined, c.weight[BEFORE]), 1000000000);
+	cr_assert_eq(profile_sum(joined, c.weight[AFTER]), 1850000000);
+	cr_assert_str_eq(joined->values[c.weight[AFTER]].name, "after");
+	profile_free(joined);
+	before->values[VALUE_WALL] = (struct value_type){0};
+	cr_assert_eq(difference_join(&joined, &c, before, after), 0);
+	cr_assert_eq(c.samples[AFTER], c.weight[AFTER]);
+	cr_assert_eq(profile_sum(joined, c.weight[BEFORE]), 1000);
+	profile_free(joined);
+	built_free(before);
+	built_free(after);
+}
+
+Test(difference, deepest_stack)
+{
+	struct profile *p = built_new();
+	uint32_t t = built_thread(p, built_process(p, 1, "x"), 0, 1, NULL), f = built_symbol(p, "f", "a.py", 1), at = 0;
+	struct profile *joined;
+	struct comparison c = {0};
+	struct difference d;
+
+	for (unsigned i = 0; i < REC_DEPTH_MAX; i++)
+		at = built_child(p, t, at, f, 2);
+	built_sample(p, t, at, 7, 0);
+	d = compared(p, p);
+	cr_assert_eq(row_named(&d, "f")->sides[AFTER].total_samples, 7);
+	cr_assert_eq(difference_kind(&d.rows[0], DIFFERENCE_SELF), KIND_SAME);
+	difference_release(&d);
+	cr_assert_eq(difference_join(&joined, &c, p, p), 0);
+	cr_assert_eq(joined->threads[0].node_count, REC_DEPTH_MAX + 1);
+	profile_free(joined);
+	built_free(p);
+}
