@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -31,9 +32,12 @@ static ssize_t read_some(int fd, void *to, size_t bytes)
 {
 	ssize_t done;
 
-	do
+	do {
 		done = read(fd, to, bytes);
-	while (done < 0 && errno == EINTR);
+		/* Whoever shares the pipe with us may have made it non-blocking. */
+		if (done < 0 && errno == EAGAIN)
+			poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, -1);
+	} while (done < 0 && (errno == EINTR || errno == EAGAIN));
 	return done < 0 ? -errno : done;
 }
 
@@ -383,7 +387,9 @@ bool input_skip(struct input *in, uint64_t bytes)
 
 bool input_line(struct input *in, struct buf *line, size_t max_bytes, bool *ret_cut)
 {
-	bool any = false, cut = false, ended = false;
+	bool any = false, ended = false;
+	uint64_t length = 0; /* of the whole line, with what is passed over */
+	unsigned char last = 0;
 
 	line->bytes = 0;
 	while (!ended) {
@@ -402,16 +408,19 @@ bool input_line(struct input *in, struct buf *line, size_t max_bytes, bool *ret_
 			got = (size_t)(newline - data);
 		room = max_bytes - line->bytes;
 		buf_add(line, data, got < room ? got : room);
-		cut |= got > room;
+		length += got;
+		last = got > 0 ? data[got - 1] : last;
 		ended = newline != NULL;
 		got += ended;
 		in->at += got;
 		in->bytes += got;
 	}
-	if (line->bytes > 0 && line->data[line->bytes - 1] == '\r' && !cut)
-		line->bytes--;
+	if (last == '\r')
+		length--;
+	if (line->bytes > length)
+		line->bytes = (size_t)length;
 	if (ret_cut)
-		*ret_cut = cut;
+		*ret_cut = length > max_bytes;
 	if (line->err)
 		in->err = line->err;
 	return any && !in->err;

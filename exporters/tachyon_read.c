@@ -208,7 +208,6 @@ static int add_sample(struct replay *r, struct replayed *t, uint64_t delta_us, u
 	r->weight_ns += weight_ns;
 	if (r->weight_ns > INT64_MAX)
 		return malformed(r, "the samples last longer than 292 years");
-	t->has_samples = true;
 	r->cut += t->depth == DEPTH_CUT;
 	/* Modes other than wall show threads that are not wanted as empty stacks. */
 	if (t->depth == 0 && r->file.mode != 0 && r->file.mode != UINT32_MAX) {
@@ -228,6 +227,16 @@ static int add_sample(struct replay *r, struct replayed *t, uint64_t delta_us, u
 	return builder_error(r->to);
 }
 
+/* It is known only now whether it is the main one. */
+static void begin_thread(struct replay *r, struct replayed *t, unsigned status)
+{
+	struct thread_tree like = {.process = r->process, .interpreter = t->interpreter, .tid = t->tid};
+
+	like.is_main = t->is_main = status & MAIN_THREAD;
+	t->thread = builder_thread(r->to, &like);
+	t->has_samples = true;
+}
+
 static int read_sample(struct replay *r, struct replayed *t, unsigned kind)
 {
 	unsigned char status = 0;
@@ -237,7 +246,7 @@ static int read_sample(struct replay *r, struct replayed *t, unsigned kind)
 	if (!tachyon_stream_varint(&r->stream, UINT64_MAX, &delta_us) || !tachyon_stream_read(&r->stream, &status, 1))
 		return malformed(r, "a sample is cut off");
 	if (!t->has_samples)
-		t->is_main = status & MAIN_THREAD;
+		begin_thread(r, t, status);
 	if (kind != RECORD_REPEAT)
 		err = change_stack(r, t, kind);
 	return err ? err : add_sample(r, t, delta_us, status);
@@ -253,7 +262,6 @@ static uint32_t tid_hash(uint64_t tid, uint32_t interpreter)
 static int find_thread(struct replay *r, uint64_t tid, uint32_t interpreter, struct replayed **ret_thread)
 {
 	uint32_t hash = tid_hash(tid, interpreter), at = hash, found;
-	struct thread_tree like = {.process = r->process, .interpreter = interpreter, .tid = tid};
 
 	while ((found = lookup_next(&r->by_tid, hash, &at)) != LOOKUP_NONE)
 		if (r->threads[found].tid == tid && r->threads[found].interpreter == interpreter) {
@@ -274,10 +282,7 @@ static int find_thread(struct replay *r, uint64_t tid, uint32_t interpreter, str
 	if (lookup_add(&r->by_tid, hash, r->thread_count))
 		return fault_set(r->fault, -ENOMEM, "", "out of memory");
 	*ret_thread = &r->threads[r->thread_count++];
-	**ret_thread = (struct replayed){.tid = tid,
-	                                 .interpreter = interpreter,
-	                                 .now_us = r->file.start_us,
-	                                 .thread = builder_thread(r->to, &like)};
+	**ret_thread = (struct replayed){.tid = tid, .interpreter = interpreter, .now_us = r->file.start_us};
 	return builder_error(r->to);
 }
 
