@@ -155,6 +155,13 @@ static const char *input_name(const char *path)
 	return strcmp(path, "-") == 0 ? "standard input" : path;
 }
 
+/* Whether a profile is wanted as it is: then it is not copied, which for one with runs saves as much memory as it takes. */
+static bool is_plain(const struct transform *how)
+{
+	return how->thread_count == 0 && !how->focus && !how->ignore && !how->omit && !how->stop && !how->by_function &&
+	       !how->strip_dirs && how->min_percent == 0;
+}
+
 int load_all(struct loaded *ret_loaded, char *const *paths, int count, const struct filters *filters, bool runs)
 {
 	struct joining j = {0};
@@ -169,6 +176,10 @@ int load_all(struct loaded *ret_loaded, char *const *paths, int count, const str
 		if (!err) {
 			if (fault.why[0])
 				error_fault(&fault, "%s", input_name(paths[i]));
+			if (count == 1 && one.profile && is_plain(&filters->how)) {
+				*ret_loaded = one;
+				return EXIT_DONE;
+			}
 			err = join(&j, &one, filters, runs, i == 0, &fault);
 			loaded_release(&one);
 		}
