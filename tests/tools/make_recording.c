@@ -41,19 +41,27 @@ static void take(uint32_t type, size_t bytes)
 
 static void define_all(void)
 {
-	record.target = (struct rec_target){.id = 1, .event = TARGET_ATTACHED, .t_ns = NS_PER_S, .pid = 4711, .version = 0x030c01, .name_bytes = 17};
+	record.target = (struct rec_target){.id = 1,
+	                                    .event = TARGET_ATTACHED,
+	                                    .t_ns = NS_PER_S,
+	                                    .pid = 4711,
+	                                    .version = 0x030c01,
+	                                    .name_bytes = 17};
 	memcpy(record.target.text, "python3 synthetic", 17);
 	take(REC_TARGET, sizeof(record.target) + 17);
 	for (uint32_t i = 1; i <= THREADS; i++) {
-		record.thread = (struct rec_thread){.id = i, .target = 1, .tid = 4710 + i, .flags = i == 1 ? THREAD_MAIN : 0};
+		record.thread =
+			(struct rec_thread){.id = i, .target = 1, .tid = 4710 + i, .flags = i == 1 ? THREAD_MAIN : 0};
 		record.thread.name_bytes = (uint32_t)sprintf(record.thread.text, "worker-%" PRIu32, i);
 		take(REC_THREAD, sizeof(record.thread) + record.thread.name_bytes);
 	}
 	for (uint32_t i = 1; i <= SYMBOLS; i++) {
 		record.symbol = (struct rec_symbol){.id = i, .first_line = i % 900 + 1};
-		record.symbol.name_bytes = (uint32_t)sprintf(record.symbol.text, "Class%" PRIu32 ".method_%" PRIu32, i / 20, i);
-		record.symbol.file_bytes = (uint32_t)sprintf(record.symbol.text + record.symbol.name_bytes,
-		                                             "/srv/lib/package%" PRIu32 "/module%" PRIu32 ".py", i % 12, i % 90);
+		record.symbol.name_bytes =
+			(uint32_t)sprintf(record.symbol.text, "Class%" PRIu32 ".method_%" PRIu32, i / 20, i);
+		record.symbol.file_bytes =
+			(uint32_t)sprintf(record.symbol.text + record.symbol.name_bytes,
+		                          "/srv/lib/package%" PRIu32 "/module%" PRIu32 ".py", i % 12, i % 90);
 		take(REC_SYMBOL, sizeof(record.symbol) + record.symbol.name_bytes + record.symbol.file_bytes);
 	}
 }
@@ -88,14 +96,16 @@ static void write_run(uint32_t thread, uint32_t count, uint64_t t_first_ns)
 {
 	static uint32_t places[THREADS + 1];
 	static bool started[THREADS + 1];
-	uint32_t before = places[thread], now = next_random(10) ? before + next_random(16) : next_random(STACKS), shared = 0, depth;
+	uint32_t before = places[thread], now = next_random(10) ? before + next_random(16) : next_random(STACKS),
+		 shared = 0, depth;
 	const struct frame *frames;
 
 	now %= STACKS;
 	places[thread] = now;
 	frames = pool[now].frames;
 	depth = pool[now].depth;
-	while (shared < depth && shared < pool[before].depth && memcmp(&frames[shared], &pool[before].frames[shared], sizeof(*frames)) == 0)
+	while (shared < depth && shared < pool[before].depth &&
+	       memcmp(&frames[shared], &pool[before].frames[shared], sizeof(*frames)) == 0)
 		shared++;
 	if (!started[thread])
 		shared = 0;
@@ -134,9 +144,11 @@ static void write_facts(uint64_t samples, uint64_t runs, uint64_t now_ns)
 
 int main(int argc, char **argv)
 {
-	uint64_t samples = argc > 2 ? strtoull(argv[2], NULL, 10) : 10000000, a_run = argc > 3 ? strtoull(argv[3], NULL, 10) : 2;
+	uint64_t samples = argc > 2 ? strtoull(argv[2], NULL, 10) : 10000000,
+		 a_run = argc > 3 ? strtoull(argv[3], NULL, 10) : 2;
 	uint64_t times_ns[THREADS + 1], done = 0, runs = 0, now_ns = 2 * NS_PER_S;
-	struct recording_options options = {.interval_ns = INTERVAL_NS, .realtime_offset_ns = 1700000000 * NS_PER_S, .pack = true};
+	struct recording_options options = {
+		.interval_ns = INTERVAL_NS, .realtime_offset_ns = 1700000000 * NS_PER_S, .pack = true};
 	struct fault fault = {0};
 	int fd, err;
 
@@ -158,7 +170,8 @@ int main(int argc, char **argv)
 	for (; done < samples; runs++) {
 		uint32_t thread = (uint32_t)(runs % THREADS) + 1;
 		/* From 1 to twice the mean less 1. */
-		uint64_t count = 1 + next_random((uint32_t)(2 * a_run - 1)), t_ns = times_ns[thread] + next_random(INTERVAL_NS / 4);
+		uint64_t count = 1 + next_random((uint32_t)(2 * a_run - 1)),
+			 t_ns = times_ns[thread] + next_random(INTERVAL_NS / 4);
 
 		count = count > samples - done ? samples - done : count;
 		write_run(thread, (uint32_t)count, t_ns);
@@ -170,7 +183,8 @@ int main(int argc, char **argv)
 	}
 	write_facts(done, runs, now_ns);
 	err = recording_writer_finish(writer, &tally);
-	printf("%" PRIu64 " samples, %" PRIu64 " runs, %" PRIu64 " bytes\n", done, runs, recording_writer_bytes(writer));
+	printf("%" PRIu64 " samples, %" PRIu64 " runs, %" PRIu64 " bytes\n", done, runs,
+	       recording_writer_bytes(writer));
 	recording_writer_free(writer);
 	close(fd);
 	return err != 0;
