@@ -48,7 +48,7 @@ FUZZ_BIN := $(FUZZ_SRC:%.c=$(BUILD)/%)
 Q := $(if $(filter 1,$(V)),,@)
 say = $(if $(filter 1,$(V)),,@printf '  %-5s %s\n' $(1) $(2);)
 
-.PHONY: all objects unit stress browser oracle fuzz check check-full check-headers bench demo clean install uninstall format-check \
+.PHONY: all objects unit stress browser oracle fuzz check check-full check-headers bench bench-formats demo clean install uninstall format-check \
 	help FORCE
 .DELETE_ON_ERROR:
 all: $(BUILD)/sampled ## build the program: build/sampled
@@ -97,6 +97,11 @@ $(BUILD)/tests/browser/make_profile: $(BUILD)/obj/tests/browser/make_profile.o $
 	$(call say,LD,$@)$(CC) $(CFLAGS) $(SAN_FLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 browser: $(BUILD)/tests/browser/make_profile ## build the browser test's page writer
 
+# Makes a recording of any length, for measuring.
+$(BUILD)/tests/tools/make_recording: $(BUILD)/obj/tests/tools/make_recording.o $(LIB_OBJ) $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(CC) $(CFLAGS) $(SAN_FLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBS)
+
 # The oracles (the long form: ORACLE_ARGS="--samples 10000000 --bias --together"), and their reading of the stopped process.
 $(BUILD)/tests/oracle/truth: $(BUILD)/obj/tests/oracle/truth.o $(LIB_OBJ)
 	@mkdir -p $(@D)
@@ -142,6 +147,10 @@ bench: all $(BUILD)/tests/bench/limit $(BUILD)/tests/oracle/truth ## measure: ra
 	$(Q)SAMPLED=$(BUILD)/sampled LIMIT=$(BUILD)/tests/bench/limit SAMPLED_TRUTH=$(BUILD)/tests/oracle/truth $(PYTHON) \
 		tests/bench/run $(if $(BENCH_FULL),--full) $(BENCH_ARGS)
 
+bench-formats: all $(BUILD)/tests/tools/make_recording ## measure: ten million samples into each format, bytes a sample beside the peers
+	$(Q)tests/bench/setup-peers tachyon austin || true
+	$(Q)SAMPLED=$(BUILD)/sampled MAKE_RECORDING=$(BUILD)/tests/tools/make_recording $(PYTHON) tests/bench/formats.py $(BENCH_ARGS)
+
 demo: all ## profile a small Python program for 5 s: ./flamegraph.html
 	$(Q)SAMPLED=$(BUILD)/sampled PYTHON=$(PYTHON) tests/demo.sh
 
@@ -164,4 +173,4 @@ help: ## this list
 	@echo '  V=1 shows commands; SANITIZE=address,undefined or thread; CFLAGS, PREFIX, DESTDIR as usual'
 
 -include $(LIB_OBJ:.o=.d) $(DAEMON_OBJ:.o=.d) $(UNIT_OBJ:.o=.d) $(STRESS_OBJ:.o=.d) $(FUZZ_LIB_OBJ:.o=.d) \
-	$(BUILD)/obj/tests/browser/make_profile.d $(BUILD)/obj/tests/oracle/truth.d
+	$(BUILD)/obj/tests/browser/make_profile.d $(BUILD)/obj/tests/oracle/truth.d $(BUILD)/obj/tests/tools/make_recording.d

@@ -352,6 +352,22 @@ void builder_describe_thread(struct builder *b, uint32_t thread, const struct th
 	lookup_add(&b->thread_names, thread_hash(kept), thread);
 }
 
+void builder_drop_thread(struct builder *b, uint32_t thread)
+{
+	struct built_thread *t;
+
+	if (b->err || !is_kept(b, thread))
+		return;
+	t = &b->threads[thread];
+	lookup_remove(&b->thread_names, thread_hash(&t->like), thread);
+	tree_release(&t->tree, &b->symbols);
+	b->run_count -= t->like.run_count;
+	free(t->like.runs);
+	free(t->like.name);
+	*t = (struct built_thread){.next_free = b->free_thread};
+	b->free_thread = thread + 1;
+}
+
 void builder_fold_thread(struct builder *b, uint32_t thread, uint32_t into)
 {
 	struct built_thread *from, *to;
@@ -362,13 +378,7 @@ void builder_fold_thread(struct builder *b, uint32_t thread, uint32_t into)
 	to = &b->threads[into];
 	b->profile->out_of_memory += tree_merge(&to->tree, &b->symbols, &from->tree);
 	widen(&to->like, from->like.t_first_ns, from->like.t_last_ns);
-	lookup_remove(&b->thread_names, thread_hash(&from->like), thread);
-	tree_release(&from->tree, &b->symbols);
-	b->run_count -= from->like.run_count;
-	free(from->like.runs);
-	free(from->like.name);
-	*from = (struct built_thread){.next_free = b->free_thread};
-	b->free_thread = thread + 1;
+	builder_drop_thread(b, thread);
 }
 
 uint32_t builder_symbol(struct builder *b, const char *name, size_t name_bytes, const char *file, size_t file_bytes,

@@ -56,6 +56,8 @@ uint32_t builder_new_thread(struct builder *builder, const struct thread_tree *l
 void builder_describe_thread(struct builder *builder, uint32_t thread, const struct thread_tree *like);
 /* Adds the tree of a thread to another's, and its number is used again for the next new thread. Runs do not go with it. */
 void builder_fold_thread(struct builder *builder, uint32_t thread, uint32_t into);
+/* There is no such thread after all: its number is used again. */
+void builder_drop_thread(struct builder *builder, uint32_t thread);
 /* By content; texts need no terminator, and what is not UTF-8 or is NUL in them is replaced. */
 uint32_t builder_symbol(struct builder *builder, const char *name, size_t name_bytes, const char *file,
                         size_t file_bytes, uint32_t first_line, uint8_t kind, uint8_t flags);

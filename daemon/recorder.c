@@ -124,7 +124,8 @@ int recorder_finish(struct recorder *r)
 
 int recorder_read(const struct recorder *r, uint64_t sequence, struct profile **ret_profile, struct fault *fault)
 {
-	struct builder_options options = {.memory_max_bytes = LOAD_TREES_MAX_BYTES, .runs = true, .runs_max = LOAD_RUNS_MAX};
+	struct builder_options options = {
+		.memory_max_bytes = LOAD_TREES_MAX_BYTES, .runs = true, .runs_max = LOAD_RUNS_MAX};
 	struct input *in = malloc(sizeof(*in));
 	struct builder *builder = NULL;
 	char path[64];

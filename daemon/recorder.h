@@ -12,12 +12,12 @@
 #include "exporters/recording.h"
 
 struct recorder {
-	const char *path;      /* the caller's; NULL: it has no name */
-	const char *beside;    /* the caller's: a file in whose directory one without a name is made */
-	int fd;                /* -1: there is no recording */
+	const char *path;                /* the caller's; NULL: it has no name */
+	const char *beside;              /* the caller's: a file in whose directory one without a name is made */
+	int fd;                          /* -1: there is no recording */
 	struct recording_writer *writer; /* owned; the aggregator's thread writes it */
 	struct aggregator *aggregator;   /* the caller's */
-	bool failed;           /* an error was reported */
+	bool failed;                     /* an error was reported */
 };
 
 /* Whether PATH can be a recording; leaves nothing behind. 0 or -errno with *fault filled. */
@@ -30,7 +30,8 @@ void recorder_take(void *recorder, const struct rec_head *record, const struct r
 int recorder_finish(struct recorder *recorder);
 /* What is recorded, with its runs, up to the mark with this number (0: all). Any thread, while it is being written. 0 or -errno with *fault
  * filled. */
-int recorder_read(const struct recorder *recorder, uint64_t sequence, struct profile **ret_profile, struct fault *fault);
+int recorder_read(const struct recorder *recorder, uint64_t sequence, struct profile **ret_profile,
+                  struct fault *fault);
 void recorder_release(struct recorder *recorder);
 
 #endif

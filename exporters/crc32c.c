@@ -29,7 +29,8 @@ uint32_t crc32c(uint32_t crc, const void *data, size_t bytes)
 	crc = ~crc;
 	for (; bytes >= 4; bytes -= 4, p += 4) {
 		crc ^= (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-		crc = table[3][crc & 0xff] ^ table[2][crc >> 8 & 0xff] ^ table[1][crc >> 16 & 0xff] ^ table[0][crc >> 24];
+		crc = table[3][crc & 0xff] ^ table[2][crc >> 8 & 0xff] ^ table[1][crc >> 16 & 0xff] ^
+		      table[0][crc >> 24];
 	}
 	for (; bytes > 0; bytes--, p++)
 		crc = crc >> 8 ^ table[0][(crc ^ *p) & 0xff];

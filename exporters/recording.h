@@ -59,7 +59,8 @@ enum item {
 };
 
 enum run_bits {
-	RUN_THREAD = 0x40, /* the thread's number follows; else it is the one that followed the last run's thread the last time */
+	RUN_THREAD =
+		0x40, /* the thread's number follows; else it is the one that followed the last run's thread the last time */
 	RUN_STACK = 0x20,  /* the stack's number, in its column; else it is the thread's last */
 	RUN_STATUS = 0x10, /* the status follows; else it is the thread's last */
 	RUN_COUNT = 0x08,  /* the count less 2, and the span, in its column; else one sample */
@@ -111,8 +112,8 @@ int recording_writer_new(struct recording_writer **ret_writer, int fd, const str
 void recording_writer_free(struct recording_writer *writer);
 /* Takes in a record that aggregator_feed() took in, and what became of it. NULL: nothing to do, a moment to close a block that is due.
  * `tally` is what the aggregator has counted so far; it is looked at where the record is of facts or a mark. */
-void recording_writer_take(struct recording_writer *writer, const struct rec_head *record, const struct record_fate *fate,
-                           const struct tally *tally);
+void recording_writer_take(struct recording_writer *writer, const struct rec_head *record,
+                           const struct record_fate *fate, const struct tally *tally);
 /* Writes the end, and all that is not written yet. 0 or recording_writer_error(). */
 int recording_writer_finish(struct recording_writer *writer, const struct tally *tally);
 /* 0, or what went wrong first (-errno): what is in the file up to there stays readable, and nothing is written any more. */

@@ -117,7 +117,8 @@ static bool pack(struct block_writer *b)
 	put_le(length, from.size, sizeof(length));
 	buf_add(&b->packed, length, sizeof(length));
 	for (size_t left = 1; left > 0;) {
-		ZSTD_outBuffer out = {.dst = buf_reserve(&b->packed, ZSTD_CStreamOutSize()), .size = ZSTD_CStreamOutSize()};
+		ZSTD_outBuffer out = {.dst = buf_reserve(&b->packed, ZSTD_CStreamOutSize()),
+		                      .size = ZSTD_CStreamOutSize()};
 
 		left = out.dst ? ZSTD_compressStream2(b->zstd, &out, &from, ZSTD_e_flush) : 0;
 		if (!out.dst || ZSTD_isError(left)) {

@@ -12,11 +12,11 @@
 struct block_writer {
 	int fd; /* the caller's */
 	int err;
-	uint64_t bytes;                /* of the file, all closed */
-	uint64_t opened_ns;            /* when the open block got its first item; 0: it is empty */
+	uint64_t bytes;     /* of the file, all closed */
+	uint64_t opened_ns; /* when the open block got its first item; 0: it is empty */
 	struct buf columns[COLUMN_COUNT];
-	struct buf whole, packed;      /* scratch */
-	void *zstd;                    /* owned; one stream for all blocks, so that each is packed with what was before it. NULL: not packed */
+	struct buf whole, packed; /* scratch */
+	void *zstd; /* owned; one stream for all blocks, so that each is packed with what was before it. NULL: not packed */
 };
 
 /* Writes the file's head. 0 or -errno. */

@@ -24,13 +24,13 @@ struct read_stack {
 };
 
 struct read_thread {
-	uint32_t thread; /* the builder's; BUILDER_NONE: none yet */
-	bool live, has_run;
+	uint32_t thread; /* the builder's; BUILDER_NONE: there is no memory for it */
+	bool live, has_run, excluded;
 	uint32_t process, next, stack;
 	unsigned status;
 	int64_t t_last, due;
 	struct thread_tree like; /* name owned */
-	uint32_t **pages;        /* owned: [stack / PAGE_STACKS][stack % PAGE_STACKS] is a node + 1; 0: not looked up yet */
+	uint32_t **pages; /* owned: [stack / PAGE_STACKS][stack % PAGE_STACKS] is a node + 1; 0: not looked up yet */
 	uint32_t page_count;
 };
 
@@ -52,9 +52,10 @@ struct reader {
 	uint64_t realtime_offset_ns, base_ns, mark_ns, run_count;
 	int64_t unit_ns, interval_units;
 	uint64_t tally[TALLY_FIELDS];
-	struct buf symbols, stacks, files, texts; /* struct read_symbol, struct read_stack, struct text, and the files' bytes */
-	struct buf processes;                     /* struct read_process */
-	struct read_thread *threads;              /* owned */
+	struct buf symbols, stacks, files,
+		texts;               /* struct read_symbol, struct read_stack, struct text, and the files' bytes */
+	struct buf processes;        /* struct read_process */
+	struct read_thread *threads; /* owned */
 	uint32_t thread_count, thread_room;
 	uint32_t last_symbol, last_thread;
 	int64_t last_first;
@@ -69,7 +70,8 @@ struct text {
 
 static struct read_process *process_at(const struct reader *r, uint64_t index)
 {
-	return index < COUNT(r->processes, struct read_process) ? (struct read_process *)r->processes.data + index : NULL;
+	return index < COUNT(r->processes, struct read_process) ? (struct read_process *)r->processes.data + index
+	                                                        : NULL;
 }
 
 /* --- the session and what was counted --- */
@@ -220,7 +222,8 @@ static void fold_ended(struct reader *r, struct read_process *process)
 		builder_fold_thread(r->to, ((uint32_t *)process->ended.data)[i], process->folded);
 	process->ended.bytes = 0;
 	process->thread_count -= count;
-	process->fold_at = process->thread_count + FOLD_STEP > FOLD_THREADS ? process->thread_count + FOLD_STEP : FOLD_THREADS;
+	process->fold_at =
+		process->thread_count + FOLD_STEP > FOLD_THREADS ? process->thread_count + FOLD_STEP : FOLD_THREADS;
 }
 
 static bool make_room_for_thread(struct reader *r, uint64_t index)
@@ -255,6 +258,15 @@ static void begin_thread(struct reader *r, struct read_thread *t, uint32_t index
 	of->thread_count++;
 }
 
+/* A thread that is over, and of which nothing was wanted, is not in the profile. */
+static void drop_if_excluded(struct reader *r, struct read_thread *t)
+{
+	if (!t->live || !t->excluded || t->has_run)
+		return;
+	builder_drop_thread(r->to, t->thread);
+	t->thread = BUILDER_NONE;
+}
+
 static bool read_thread(struct reader *r, struct cursor *c)
 {
 	uint64_t index = take_u(c), flags = take_u(c), process = take_u(c);
@@ -282,13 +294,14 @@ static bool read_thread(struct reader *r, struct cursor *c)
 	t->like = like;
 	if (t->thread != BUILDER_NONE)
 		builder_describe_thread(r->to, t->thread, &t->like);
-	else if (!(flags & THREAD_EXCLUDED))
+	else
 		t->thread = builder_new_thread(r->to, &t->like);
+	t->excluded = flags & THREAD_EXCLUDED;
 	if (flags & THREAD_ENDED) {
+		drop_if_excluded(r, t);
 		forget_nodes(t);
 		t->live = false;
-		if (t->thread != BUILDER_NONE)
-			buf_add(&of->ended, &t->thread, sizeof(t->thread));
+		buf_add(&of->ended, &t->thread, sizeof(t->thread));
 	}
 	return true;
 }
@@ -319,8 +332,8 @@ static bool read_symbol(struct reader *r, struct cursor *c)
 	if (c->bad || (kind != FRAME_PYTHON && kind != FRAME_SPECIAL) || flags > UINT8_MAX ||
 	    COUNT(r->symbols, struct read_symbol) >= RECORDING_TABLE_MAX)
 		return false;
-	symbol.symbol = builder_symbol(r->to, name, name_bytes, file_bytes ? file : "", file_bytes, symbol.first_line, (uint8_t)kind,
-	                               (uint8_t)flags);
+	symbol.symbol = builder_symbol(r->to, name, name_bytes, file_bytes ? file : "", file_bytes, symbol.first_line,
+	                               (uint8_t)kind, (uint8_t)flags);
 	buf_add(&r->symbols, &symbol, sizeof(symbol));
 	return true;
 }
@@ -428,7 +441,8 @@ static int64_t add(int64_t a, int64_t b)
 	return (int64_t)((uint64_t)a + (uint64_t)b);
 }
 
-static bool read_times(struct reader *r, struct read_thread *t, unsigned tag, uint64_t count, int64_t *ret_first, int64_t *ret_last)
+static bool read_times(struct reader *r, struct read_thread *t, unsigned tag, uint64_t count, int64_t *ret_first,
+                       int64_t *ret_last)
 {
 	struct cursor *times = &r->blocks.columns[COLUMN_TIMES];
 	int64_t due = t->has_run ? t->due + r->interval_units * 16 : r->last_first * 16, first = r->last_first, last;
@@ -477,15 +491,15 @@ static bool read_run(struct reader *r, unsigned tag)
 	if (tag & RUN_COUNT)
 		count = take_u(c) + 2;
 	stack = tag & RUN_STACK ? take_u(&r->blocks.columns[COLUMN_STACKS]) : t->stack;
-	if (count > UINT32_MAX || stack >= COUNT(r->stacks, struct read_stack) || !read_times(r, t, tag, count, &first, &last))
+	if (count > UINT32_MAX || stack >= COUNT(r->stacks, struct read_stack) ||
+	    !read_times(r, t, tag, count, &first, &last))
 		return false;
 	weight = t->has_run ? last - t->t_last : (int64_t)count * r->interval_units;
 	if (tag & RUN_WEIGHT)
 		weight = add(weight, take_s(&r->blocks.columns[COLUMN_TIMES]));
-	if (weight < 0 || !is_time(weight) || c->bad || r->blocks.columns[COLUMN_STACKS].bad || r->blocks.columns[COLUMN_TIMES].bad)
+	if (weight < 0 || !is_time(weight) || c->bad || r->blocks.columns[COLUMN_STACKS].bad ||
+	    r->blocks.columns[COLUMN_TIMES].bad)
 		return false;
-	if (t->thread == BUILDER_NONE) /* it was excluded, and is not any more */
-		t->thread = builder_new_thread(r->to, &t->like);
 	t->has_run = true;
 	t->stack = (uint32_t)stack;
 	t->t_last = last;
@@ -613,8 +627,10 @@ static void set_facts(struct reader *r)
 		facts.samples += from->samples_since;
 		facts.attempts += from->samples_since;
 		facts.runs += from->runs_since;
+		if (!from->has_facts && from->samples_since)
+			facts.interval_ns = p->interval_ns;
 		if (!p->processes[from->process].facts.interval_ns)
-			p->processes[from->process].facts.interval_ns = from->has_facts ? facts.interval_ns : p->interval_ns;
+			p->processes[from->process].facts.interval_ns = facts.interval_ns;
 		rec_facts_add(&p->processes[from->process].facts, &facts);
 	}
 	p->filtered += r->tally[0];
@@ -642,13 +658,16 @@ static int tell_end(struct reader *r, enum block_state state, struct fault *faul
 		          "block %" PRIu64 ", at byte %" PRIu64 ", is damaged", r->blocks.number, r->blocks.start_byte);
 		if (r->run_count == 0)
 			return -EPROTO;
-		snprintf(label, sizeof(label), "read up to a damaged block, of number %" PRIu64 ", at byte", r->blocks.number);
+		snprintf(label, sizeof(label), "read up to a damaged block, of number %" PRIu64 ", at byte",
+		         r->blocks.number);
 		builder_note(r->to, "damaged_at_byte", label, (double)r->blocks.start_byte, true);
 		return 0;
 	}
-	fault_set(fault, 0, "what was written before is read", "it was not ended: cut off behind block %" PRIu64 ", at byte %" PRIu64,
-	          r->blocks.number - 1, r->blocks.start_byte);
-	builder_note(r->to, "cut_at_byte", "the recording was not ended: cut off at byte", (double)r->blocks.start_byte, true);
+	fault_set(fault, 0, "what was written before is read",
+	          "it was not ended: cut off behind block %" PRIu64 ", at byte %" PRIu64, r->blocks.number - 1,
+	          r->blocks.start_byte);
+	builder_note(r->to, "cut_at_byte", "the recording was not ended: cut off at byte", (double)r->blocks.start_byte,
+	             true);
 	return 0;
 }
 
@@ -671,6 +690,8 @@ static int read_all(struct reader *r, struct fault *fault)
 	if (r->until && !r->at_mark)
 		return fault_set(fault, -EPROTO, "", "its mark %" PRIu64 " is missing", r->until);
 	err = r->at_mark ? 0 : tell_end(r, state, fault);
+	for (uint32_t i = 0; i < r->thread_count; i++)
+		drop_if_excluded(r, &r->threads[i]);
 	set_facts(r);
 	set_times(r);
 	builder_profile(r->to)->sequence = r->at_mark ? r->until : 0;

@@ -34,14 +34,16 @@ int block_reader_init(struct block_reader *b, struct input *in, struct fault *fa
 	*b = (struct block_reader){.in = in};
 	if (!input_read(in, head, sizeof(head)))
 		return in->err ? fault_set(fault, in->err, "", "%s", strerror(-in->err))
-		               : fault_set(fault, -EPROTO, "", "it is cut off in its head, which has %d bytes", RECORDING_HEAD_BYTES);
+		               : fault_set(fault, -EPROTO, "", "it is cut off in its head, which has %d bytes",
+		                           RECORDING_HEAD_BYTES);
 	if (!recording_detect(head, sizeof(head)))
 		return fault_set(fault, -EPROTO, "", "it does not begin as a recording does");
 	if (get_le(head + 12, 4) != crc32c(0, head, 12))
 		return fault_set(fault, -EPROTO, "", "its head is damaged");
 	if (get_le(head + 8, 2) != RECORDING_VERSION)
-		return fault_set(fault, -ENOTSUP, "a later sampled reads it", "it is a recording of version %u, and version %d is known",
-		                 get_le(head + 8, 2), RECORDING_VERSION);
+		return fault_set(fault, -ENOTSUP, "a later sampled reads it",
+		                 "it is a recording of version %u, and version %d is known", get_le(head + 8, 2),
+		                 RECORDING_VERSION);
 	b->stored = malloc(STORED_MAX_BYTES);
 	b->whole = malloc(BLOCK_MAX_BYTES);
 	if (b->stored && b->whole)
@@ -103,7 +105,8 @@ static enum block_state split(struct block_reader *b, const unsigned char *data,
 	return BLOCK_GOOD;
 }
 
-static enum block_state open_block(struct block_reader *b, unsigned flags, size_t bytes, int *ret_err, struct fault *fault)
+static enum block_state open_block(struct block_reader *b, unsigned flags, size_t bytes, int *ret_err,
+                                   struct fault *fault)
 {
 	size_t unpacked_bytes;
 
@@ -119,7 +122,8 @@ static enum block_state open_block(struct block_reader *b, unsigned flags, size_
 	(void)fault;
 	return unpack(b, b->stored + 4, bytes - 4, unpacked_bytes) ? split(b, b->whole, unpacked_bytes) : BLOCK_DAMAGED;
 #else
-	*ret_err = fault_set(fault, -ENOTSUP, "build sampled where libzstd is", "its blocks are packed with zstd, which this sampled was built without");
+	*ret_err = fault_set(fault, -ENOTSUP, "build sampled where libzstd is",
+	                     "its blocks are packed with zstd, which this sampled was built without");
 	return BLOCK_ERROR;
 #endif
 }

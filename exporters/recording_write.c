@@ -76,7 +76,7 @@ struct recording_writer {
 	struct lookup children; /* hash of the key → stack */
 	struct text_set files;
 	/* Of the runs. */
-	uint64_t base_ns; /* 0: none yet */
+	uint64_t base_ns;   /* 0: none yet */
 	int64_t last_first; /* when the last run began, in units */
 	uint32_t last_thread;
 };
@@ -473,8 +473,8 @@ static int64_t to_units(const struct recording_writer *w, uint64_t t_ns)
 }
 
 /* The weight in units; *ret_expected is what a reader takes it for. What is not whole is kept for later. */
-static int64_t take_weight(struct recording_writer *w, struct known_thread *t, const struct rec_stack *record, int64_t t_last,
-                           int64_t *ret_expected)
+static int64_t take_weight(struct recording_writer *w, struct known_thread *t, const struct rec_stack *record,
+                           int64_t t_last, int64_t *ret_expected)
 {
 	int64_t expected = t->has_run ? t_last - t->t_last : (int64_t)record->count * w->interval_units;
 	int64_t weight_ns = (int64_t)record->weight_ns + t->rest_ns, weight = expected;
