@@ -16,8 +16,7 @@
 
 /* The formats of the contract that are not in the registry yet. */
 static const char *const formats_later[] = {
-	"pstats", "pprof",     "speedscope", "firefox", "chrome", "svg",
-	"dot",    "callgrind", "heatmap",    "dask",    "jsonl",  "otlp",
+	"pstats", "pprof", "speedscope", "firefox", "chrome", "svg", "dot", "callgrind", "otlp",
 };
 
 int output_find_format(const char *name, const struct format **ret_format, struct fault *fault)

@@ -10,6 +10,7 @@
 static const struct format formats[] = {
 	{.name = "flamegraph", .suffix = ".html", .mime = "text/html", .write = flamegraph_write},
 	{.name = "text", .suffix = ".txt", .mime = "text/plain", .write = text_write},
+	{.name = "dask", .suffix = ".dask.json", .mime = "application/json", .write = dask_write, .detect = dask_detect, .read = dask_read, .timed = true},
 	{.name = "perf", .suffix = ".perf", .mime = "text/plain", .detect = perfscript_detect, .read = perfscript_read, .timed = true},
 	{.name = "collapsed",
 	 .suffix = ".collapsed",

@@ -9,6 +9,9 @@ int flamegraph_write(const struct profile *profile, const struct export_options 
 int collapsed_write(const struct profile *profile, const struct export_options *options, struct writer *to);
 bool collapsed_detect(const unsigned char *head, size_t bytes);
 int collapsed_read(struct input *from, struct builder *to, struct fault *fault);
+int dask_write(const struct profile *profile, const struct export_options *options, struct writer *to);
+bool dask_detect(const unsigned char *head, size_t bytes);
+int dask_read(struct input *from, struct builder *to, struct fault *fault);
 bool perfscript_detect(const unsigned char *head, size_t bytes);
 int perfscript_read(struct input *from, struct builder *to, struct fault *fault);
 int text_write(const struct profile *profile, const struct export_options *options, struct writer *to);
