@@ -11,6 +11,7 @@ static const struct format formats[] = {
 	{.name = "flamegraph", .suffix = ".html", .mime = "text/html", .write = flamegraph_write},
 	{.name = "text", .suffix = ".txt", .mime = "text/plain", .write = text_write},
 	{.name = "dask", .suffix = ".dask.json", .mime = "application/json", .write = dask_write, .detect = dask_detect, .read = dask_read, .timed = true},
+	{.name = "jsonl", .suffix = ".jsonl", .mime = "application/jsonl", .write = jsonl_write},
 	{.name = "perf", .suffix = ".perf", .mime = "text/plain", .detect = perfscript_detect, .read = perfscript_read, .timed = true},
 	{.name = "collapsed",
 	 .suffix = ".collapsed",
