@@ -14,15 +14,17 @@
 #include "daemon/load.h"
 #include "daemon/options.h"
 #include "daemon/output.h"
+#include "daemon/parse.h"
 #include "daemon/terminal.h"
 
-enum { OPT_COLLAPSED_STYLE = 256, OPT_SVG, OPT_VERSION };
+enum { OPT_COLLAPSED_STYLE = 256, OPT_SVG, OPT_HISTORY, OPT_VERSION };
 
 static const struct option long_options[] = {
 	{"format", required_argument, NULL, 'f'},
 	{"output", required_argument, NULL, 'o'},
 	{"collapsed-style", required_argument, NULL, OPT_COLLAPSED_STYLE},
 	{"svg", no_argument, NULL, OPT_SVG},
+	{"history", required_argument, NULL, OPT_HISTORY},
 	{"version", no_argument, NULL, OPT_VERSION},
 	{"help", no_argument, NULL, 'h'},
 	FILTER_OPTIONS,
@@ -57,6 +59,11 @@ static int read_option(struct convert *c, int letter, struct fault *fault)
 		return 0;
 	case OPT_COLLAPSED_STYLE:
 		return options_read_style(&c->options.collapsed_style, optarg, fault);
+	case OPT_HISTORY:
+		if (parse_duration(optarg, &c->options.history_interval_ns))
+			return fault_set(fault, -EINVAL, "the time of one entry, such as 1, 500ms or 1m",
+			                 "--history %s: not a time", optarg);
+		return 0;
 	default:
 		return filters_take(&c->filters, letter, optarg, fault);
 	}
@@ -78,6 +85,8 @@ static int check(struct convert *c, int operands, struct fault *fault)
 	if (!err && c->svg && strcmp(c->output, "-") == 0)
 		return fault_set(fault, -EINVAL, "name the pstats file with -o",
 		                 "--svg: there is no place beside standard output");
+	if (!err && c->options.history_interval_ns && strcmp(c->format->name, "dask") != 0)
+		return fault_set(fault, -EINVAL, "-f dask", "--history: %s has none", c->format->name);
 	return err;
 }
 
@@ -150,7 +159,8 @@ static int write_svg(const struct convert *c, const struct loaded *loaded)
 static int convert(struct convert *c, char **inputs, int count)
 {
 	struct loaded loaded;
-	int status = load_all(&loaded, inputs, count, &c->filters, c->format->needs == NEEDS_RUNS);
+	bool runs = c->format->needs == NEEDS_RUNS || c->options.history_interval_ns;
+	int status = load_all(&loaded, inputs, count, &c->filters, runs);
 
 	if (status != EXIT_DONE)
 		return status;

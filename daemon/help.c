@@ -94,7 +94,8 @@ static const char convert_usage[] =
 	"  -o, --output OUT        the file to write\n"
 	"      --svg               with -f pstats: the call graph beside it, drawn by Graphviz\n"
 	"      --collapsed-style STYLE\n"
-	"                          sampled (default) or tachyon\n";
+	"                          sampled (default) or tachyon\n"
+	"      --history TIME      with -f dask: a list of trees, one for each such interval\n";
 
 static const char report_usage[] =
 	"sampled report FILE... [options]\n"

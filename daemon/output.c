@@ -15,11 +15,6 @@
 #include "daemon/terminal.h"
 #include "exporters/writer.h"
 
-/* The formats of the contract that are not in the registry yet. */
-static const char *const formats_later[] = {
-	"heatmap", "dask", "jsonl",
-};
-
 int output_find_format(const char *name, const struct format **ret_format, struct fault *fault)
 {
 	const struct format *format = format_by_name(name);
@@ -34,9 +29,6 @@ int output_find_format(const char *name, const struct format **ret_format, struc
 		return fault_set(fault, -EINVAL, "attach and run write one: --record FILE", "-f recording: it is made while sampling");
 	if (format)
 		return fault_set(fault, -EINVAL, hint, "-f %s: it can only be read", name);
-	for (size_t i = 0; i < sizeof(formats_later) / sizeof(formats_later[0]); i++)
-		if (strcmp(name, formats_later[i]) == 0)
-			return fault_set(fault, -EINVAL, hint, "-f %s: not built yet", name);
 	return fault_set(fault, -EINVAL, hint, "-f %s: no such format", name);
 }
 

@@ -12,6 +12,10 @@ int flamegraph_write(const struct profile *profile, const struct export_options 
 int collapsed_write(const struct profile *profile, const struct export_options *options, struct writer *to);
 bool collapsed_detect(const unsigned char *head, size_t bytes);
 int collapsed_read(struct input *from, struct builder *to, struct fault *fault);
+int dask_write(const struct profile *profile, const struct export_options *options, struct writer *to);
+bool dask_detect(const unsigned char *head, size_t bytes);
+int dask_read(struct input *from, struct builder *to, struct fault *fault);
+int jsonl_write(const struct profile *profile, const struct export_options *options, struct writer *to);
 bool perfscript_detect(const unsigned char *head, size_t bytes);
 int perfscript_read(struct input *from, struct builder *to, struct fault *fault);
 int pprof_write(const struct profile *profile, const struct export_options *options, struct writer *to);

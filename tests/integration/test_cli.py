@@ -53,8 +53,6 @@ class Usage(cli.Folder):
         for option in ("--native", "--blocking", "--opcodes", "--async", "--locals"):
             self.refuse("attach", "1", option, says="%s: not built yet" % option)
         self.refuse("attach", "1", "--mode", "exception", says="not built yet")
-        for name in "heatmap dask jsonl".split():
-            self.refuse("attach", "1", "-f", name, says="-f %s: not built yet" % name)
 
     def test_help_and_version(self):
         for args in (["--help"], ["-h"], ["attach", "--help"], ["run", "-h"], ["dump", "--help"], ["doctor", "--help"],

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The profiles of Dask's distributed (its profile.py): nested JSON objects that merge() and plot_data() take once they are loaded.
+ *
+ * A node is a function below its callers, known by name, file and first line; the trees of all threads are one, and lines of a function
+ * are one, as they are there: description.line_number is the first line that was met. Counts are samples, with what is called.
+ *
+ * A history, where one is asked for, is a list of [time, tree], a tree for what was sampled in the interval that ends at that time, in
+ * seconds since 1970. The sampling facts are in the member "sampled" of the (first) root, which Dask does not look at. */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "exporters/facts.h"
+#include "exporters/formats.h"
+#include "exporters/intern.h"
+
+/* Where a node of the trie was met first. */
+struct origin {
+	uint32_t symbol, line;
+};
+
+/* Samples of one node in one interval. */
+struct piece {
+	uint64_t interval;
+	uint32_t node, count;
+};
+
+struct dask {
+	const struct profile *profile;
+	struct text_set identifiers;
+	struct pair_set nodes; /* of the trie: (parent, identifier); number 0 is the root */
+	struct buf origins;    /* struct origin a node */
+	struct buf scratch;    /* an identifier while it is made */
+	uint32_t **nodes_of;   /* a thread's nodes → the trie's */
+	uint64_t *counts;      /* a node's samples, with those below it once add_up() was there */
+	uint32_t *child, *sibling;
+	int err;
+};
+
+static bool is_failed(struct dask *d, bool failed)
+{
+	if (failed && !d->err)
+		d->err = -ENOMEM;
+	return d->err != 0;
+}
+
+static uint32_t trie_child(struct dask *d, uint32_t parent, uint32_t symbol, uint32_t line)
+{
+	const struct symbol *s = &d->profile->symbols[symbol];
+	uint32_t before = d->nodes.count, identifier, node;
+
+	d->scratch.bytes = 0;
+	buf_puts(&d->scratch, s->name);
+	buf_putc(&d->scratch, ';');
+	buf_puts(&d->scratch, s->file);
+	buf_printf(&d->scratch, ";%" PRIu32, s->first_line);
+	identifier = d->scratch.err ? INTERN_FAILED : text_set_add(&d->identifiers, d->scratch.data, d->scratch.bytes);
+	if (is_failed(d, identifier == INTERN_FAILED))
+		return 0;
+	node = pair_set_add(&d->nodes, parent, identifier);
+	if (d->nodes.count > before)
+		buf_add(&d->origins, &(struct origin){.symbol = symbol, .line = line}, sizeof(struct origin));
+	return is_failed(d, node == INTERN_FAILED || d->origins.err) ? 0 : node;
+}
+
+static void add_tree(struct dask *d, uint32_t thread)
+{
+	const struct thread_tree *tree = &d->profile->threads[thread];
+	uint32_t *to = calloc(tree->node_count, sizeof(*to));
+
+	d->nodes_of[thread] = to;
+	if (is_failed(d, !to))
+		return;
+	/* By number, parents first: the order in which they were first seen. */
+	for (uint32_t n = 1; n < tree->node_count && !d->err; n++)
+		to[n] = trie_child(d, to[tree->nodes[n].parent], tree->nodes[n].symbol, tree->nodes[n].line);
+}
+
+/* Children in the order in which they were first met. */
+static void link_children(struct dask *d)
+{
+	d->child = calloc(d->nodes.count, sizeof(*d->child));
+	d->sibling = calloc(d->nodes.count, sizeof(*d->sibling));
+	d->counts = calloc(d->nodes.count, sizeof(*d->counts));
+	if (is_failed(d, !d->child || !d->sibling || !d->counts))
+		return;
+	for (uint32_t n = d->nodes.count - 1; n > 0; n--) {
+		uint32_t parent = pair_set_get(&d->nodes, n).a;
+
+		d->sibling[n] = d->child[parent];
+		d->child[parent] = n;
+	}
+}
+
+static void build(struct dask *d)
+{
+	d->nodes_of = calloc(d->profile->thread_count + (size_t)1, sizeof(*d->nodes_of));
+	if (is_failed(d, !d->nodes_of || pair_set_add(&d->nodes, 0, UINT32_MAX) == INTERN_FAILED))
+		return;
+	buf_add(&d->origins, &(struct origin){0}, sizeof(struct origin));
+	for (uint32_t i = 0; i < d->profile->thread_count && !d->err; i++)
+		add_tree(d, i);
+	if (!d->err)
+		link_children(d);
+}
+
+/* Each node gets the counts of those below it; parents come before their children. */
+static void add_up(struct dask *d)
+{
+	for (uint32_t n = d->nodes.count - 1; n > 0; n--)
+		d->counts[pair_set_get(&d->nodes, n).a] += d->counts[n];
+}
+
+static void write_facts(const struct profile *profile, struct writer *to)
+{
+	struct facts facts;
+
+	facts_make(&facts, profile);
+	writer_puts(to, ",\"sampled\":{\"facts\":{");
+	for (size_t i = 0; i < facts.count; i++) {
+		if (i)
+			writer_putc(to, ',');
+		writer_json_string(to, facts.items[i].key);
+		writer_printf(to, ":%.17g", isfinite(facts.items[i].number) ? facts.items[i].number : 0);
+	}
+	writer_puts(to, "}}");
+}
+
+static void write_head(const struct dask *d, uint32_t node, bool with_facts, struct writer *to)
+{
+	struct origin origin = ((const struct origin *)(const void *)d->origins.data)[node];
+	const struct symbol *symbol = node ? &d->profile->symbols[origin.symbol] : NULL;
+
+	writer_puts(to, "{\"identifier\":");
+	writer_json_string(to, node ? text_set_get(&d->identifiers, pair_set_get(&d->nodes, node).b, NULL) : "root");
+	writer_puts(to, ",\"description\":{\"filename\":");
+	writer_json_string(to, symbol ? symbol->file : "");
+	writer_puts(to, ",\"name\":");
+	writer_json_string(to, symbol ? symbol->name : "");
+	writer_printf(to, ",\"line_number\":%" PRIu32 ",\"line\":\"\"},\"count\":%" PRIu64, origin.line,
+	              d->counts[node]);
+	if (with_facts)
+		write_facts(d->profile, to);
+	writer_puts(to, ",\"children\":{");
+}
+
+/* From `node` on, the first sibling that has samples. */
+static uint32_t with_samples(const struct dask *d, uint32_t node)
+{
+	while (node && d->counts[node] == 0)
+		node = d->sibling[node];
+	return node;
+}
+
+static void write_tree(const struct dask *d, bool with_facts, struct writer *to)
+{
+	uint32_t at = 0, next;
+
+	write_head(d, 0, with_facts, to);
+	for (next = with_samples(d, d->child[0]); !to->err;) {
+		if (next) {
+			writer_json_string(to, text_set_get(&d->identifiers, pair_set_get(&d->nodes, next).b, NULL));
+			writer_putc(to, ':');
+			write_head(d, next, false, to);
+			at = next;
+			next = with_samples(d, d->child[at]);
+			continue;
+		}
+		writer_puts(to, "}}");
+		if (at == 0)
+			break;
+		next = with_samples(d, d->sibling[at]);
+		at = pair_set_get(&d->nodes, at).a;
+		if (next)
+			writer_putc(to, ',');
+	}
+}
+
+static void write_whole(struct dask *d, struct writer *to)
+{
+	for (uint32_t i = 0; i < d->profile->thread_count; i++)
+		for (uint32_t n = 0; n < d->profile->threads[i].node_count; n++)
+			d->counts[d->nodes_of[i][n]] += d->profile->threads[i].nodes[n].self[VALUE_SAMPLES];
+	add_up(d);
+	write_tree(d, true, to);
+}
+
+/* --- the history --- */
+
+/* Cuts a run at the ends of intervals; its samples lie evenly between the first and the last. */
+static void cut_run(const struct dask *d, const struct run *run, uint32_t node, uint64_t interval_ns,
+                    struct buf *pieces)
+{
+	uint64_t start_ns = d->profile->t_start_ns,
+		 first_ns = run->t_first_ns > start_ns ? run->t_first_ns - start_ns : 0;
+	uint64_t last = (first_ns + run->span_ns) / interval_ns, done = 0;
+
+	for (uint64_t at = first_ns / interval_ns; at <= last && done < run->count; at++) {
+		uint64_t end = run->count; /* the first sample behind the interval */
+
+		if (at < last && run->span_ns > 0 && run->count > 1) {
+			uint64_t left_ns = (at + 1) * interval_ns - first_ns;
+
+			end = (left_ns * (run->count - 1u) + run->span_ns - 1) / run->span_ns;
+		}
+		if (end > done)
+			buf_add(pieces, &(struct piece){.interval = at, .node = node, .count = (uint32_t)(end - done)},
+			        sizeof(struct piece));
+		done = end > done ? end : done;
+	}
+}
+
+static int compare_pieces(const void *left, const void *right)
+{
+	const struct piece *a = left, *b = right;
+
+	if (a->interval != b->interval)
+		return a->interval < b->interval ? -1 : 1;
+	return (a->node > b->node) - (a->node < b->node);
+}
+
+static void write_history(struct dask *d, uint64_t interval_ns, struct writer *to)
+{
+	const struct profile *profile = d->profile;
+	uint64_t start_ns = profile->wall_start_ns ? profile->wall_start_ns : profile->t_start_ns;
+	struct buf buf = {0};
+	struct piece *pieces;
+	size_t count;
+
+	for (uint32_t i = 0; i < profile->thread_count; i++)
+		for (size_t r = 0; r < profile->threads[i].run_count; r++) {
+			const struct run *run = &profile->threads[i].runs[r];
+
+			cut_run(d, run, d->nodes_of[i][run->node], interval_ns, &buf);
+		}
+	is_failed(d, buf.err != 0);
+	pieces = (struct piece *)(void *)buf.data;
+	count = d->err ? 0 : buf.bytes / sizeof(*pieces);
+	if (count)
+		qsort(pieces, count, sizeof(*pieces), compare_pieces);
+	writer_putc(to, '[');
+	for (size_t i = 0, same; i < count && !to->err; i += same) {
+		uint64_t end_ns = start_ns + (pieces[i].interval + 1) * interval_ns;
+
+		memset(d->counts, 0, d->nodes.count * sizeof(*d->counts));
+		for (same = 0; i + same < count && pieces[i + same].interval == pieces[i].interval; same++)
+			d->counts[pieces[i + same].node] += pieces[i + same].count;
+		add_up(d);
+		writer_printf(to, "%s\n[%" PRIu64 ".%09" PRIu64 ",", i ? "," : "", end_ns / NS_PER_S,
+		              end_ns % NS_PER_S);
+		write_tree(d, i == 0, to);
+		writer_putc(to, ']');
+	}
+	writer_puts(to, "\n]");
+	buf_release(&buf);
+}
+
+static void release(struct dask *d)
+{
+	for (uint32_t i = 0; d->nodes_of && i < d->profile->thread_count; i++)
+		free(d->nodes_of[i]);
+	free(d->nodes_of);
+	free(d->counts);
+	free(d->child);
+	free(d->sibling);
+	text_set_release(&d->identifiers);
+	pair_set_release(&d->nodes);
+	buf_release(&d->origins);
+	buf_release(&d->scratch);
+}
+
+int dask_write(const struct profile *profile, const struct export_options *options, struct writer *to)
+{
+	struct dask d = {.profile = profile};
+
+	build(&d);
+	if (!d.err && options->history_interval_ns)
+		write_history(&d, options->history_interval_ns, to);
+	else if (!d.err)
+		write_whole(&d, to);
+	writer_putc(to, '\n');
+	if (d.err && !to->err)
+		to->err = d.err;
+	release(&d);
+	return to->err;
+}
