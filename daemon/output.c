@@ -25,8 +25,6 @@ int output_find_format(const char *name, const struct format **ret_format, struc
 		return 0;
 	}
 	snprintf(hint, sizeof(hint), "formats: %s", format_names());
-	if (format && strcmp(name, "recording") == 0)
-		return fault_set(fault, -EINVAL, "attach and run write one: --record FILE", "-f recording: it is made while sampling");
 	if (format)
 		return fault_set(fault, -EINVAL, hint, "-f %s: it can only be read", name);
 	return fault_set(fault, -EINVAL, hint, "-f %s: no such format", name);
@@ -49,9 +47,6 @@ int output_guess_format(const char *path, const struct format **ret_format, stru
 		return 0;
 	if (strcmp(path, "-") == 0 || !strchr(base_name(path), '.'))
 		return output_find_format("flamegraph", ret_format, fault);
-	if (strcmp(strrchr(path, '.'), ".sampled") == 0)
-		return fault_set(fault, -EINVAL, "attach and run write one: --record FILE", "-o %s: a recording is made while sampling",
-		                 path);
 	snprintf(hint, sizeof(hint), "give -f; formats: %s", format_names());
 	return fault_set(fault, -EINVAL, hint, "-o %s: its suffix tells no format", path);
 }

@@ -23,6 +23,7 @@ bool pprof_detect(const unsigned char *head, size_t bytes);
 int pprof_read(struct input *from, struct builder *to, struct fault *fault);
 int otlp_write(const struct profile *profile, const struct export_options *options, struct writer *to);
 int svg_write(const struct profile *profile, const struct export_options *options, struct writer *to);
+int recording_write(const struct profile *profile, const struct export_options *options, struct writer *to);
 int text_write(const struct profile *profile, const struct export_options *options, struct writer *to);
 int speedscope_write(const struct profile *profile, const struct export_options *options, struct writer *to);
 bool speedscope_detect(const unsigned char *head, size_t bytes);
