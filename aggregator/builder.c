@@ -134,7 +134,7 @@ static const char *keep_text(struct builder *b, const char *text)
 	/* One block holds all names and units: VALUE_COUNT names of bounded length. */
 	enum { TEXT_MAX = 64, BLOCK = 2 * VALUE_COUNT * (TEXT_MAX + 1) };
 	struct profile *p = b->profile;
-	size_t used = 0;
+	size_t used = 0, bytes;
 
 	if (!p->value_strings)
 		p->value_strings = calloc(1, BLOCK);
@@ -147,7 +147,11 @@ static const char *keep_text(struct builder *b, const char *text)
 	utf8_add_valid(&b->name, text, strnlen(text, TEXT_MAX));
 	if (b->name.err || b->name.bytes == 0)
 		buf_putc(&b->name, '?');
-	memcpy(p->value_strings + used, b->name.data, b->name.bytes < TEXT_MAX ? b->name.bytes : TEXT_MAX);
+	bytes = b->name.bytes;
+	if (bytes > TEXT_MAX) /* what was replaced takes more room; no character is cut */
+		for (bytes = TEXT_MAX; ((unsigned char)b->name.data[bytes] & 0xc0) == 0x80;)
+			bytes--;
+	memcpy(p->value_strings + used, b->name.data, bytes);
 	b->name.bytes = 0;
 	return p->value_strings + used;
 }
@@ -182,25 +186,39 @@ uint32_t builder_value(struct builder *b, const char *name, const char *unit, en
 	return at;
 }
 
-void builder_note(struct builder *b, const char *key, const char *label, double number, bool loss)
+static bool raise_note(struct profile *p, const char *key, double number, bool loss)
 {
-	enum { NOTES_MAX = 32 };
-	struct profile *p = b->profile;
-
-	if (b->err)
-		return;
 	for (uint32_t i = 0; i < p->note_count; i++)
 		if (strcmp(p->notes[i].key, key) == 0) {
 			p->notes[i].number += number;
-			return;
+			p->notes[i].loss |= loss;
+			return true;
 		}
-	if (!p->notes)
-		p->notes = calloc(NOTES_MAX, sizeof(*p->notes));
-	if (!p->notes || p->note_count == NOTES_MAX) {
-		fail(b, p->notes ? -E2BIG : -ENOMEM);
+	return false;
+}
+
+void builder_note(struct builder *b, const char *key, const char *label, double number, bool loss)
+{
+	enum { NOTES_MAX = 32 };
+	static const char left_out[] = "notes_left_out";
+	struct profile *p = b->profile;
+
+	if (b->err || raise_note(p, key, number, loss))
+		return;
+	if (p->note_count >= NOTES_MAX - 1 && strcmp(key, left_out) != 0) { /* the last one says that there were more */
+		builder_note(b, left_out, "remarks left out: too many", 1, true);
 		return;
 	}
-	p->notes[p->note_count] = (struct note){.key = key, .label = strdup(label), .number = number, .loss = loss};
+	if (!p->notes)
+		p->notes = calloc(NOTES_MAX, sizeof(*p->notes));
+	if (!p->notes) {
+		fail(b, -ENOMEM);
+		return;
+	}
+	utf8_add_safe(&b->name, label); /* it goes to terminals */
+	p->notes[p->note_count] =
+		(struct note){.key = key, .label = strdup(buf_text(&b->name)), .number = number, .loss = loss};
+	b->name.bytes = 0;
 	if (!p->notes[p->note_count].label)
 		fail(b, -ENOMEM);
 	else
@@ -212,29 +230,34 @@ void builder_note(struct builder *b, const char *key, const char *label, double 
 uint32_t builder_process(struct builder *b, const struct process *process)
 {
 	struct profile *p = b->profile;
-	const char *name = process->name ? process->name : "";
-	struct process *processes, *added;
+	struct process *processes, *at;
+	char *name;
 
 	if (b->err)
 		return BUILDER_NONE;
-	for (uint32_t i = 0; i < p->process_count; i++)
-		if (p->processes[i].pid == process->pid && p->processes[i].start_time == process->start_time &&
-		    strcmp(p->processes[i].name, name) == 0) {
-			rec_facts_add(&p->processes[i].facts, &process->facts);
-			p->processes[i].ended |= process->ended;
-			return i;
-		}
-	processes = grown(b, p->processes, p->process_count, &b->process_room, sizeof(*processes));
-	if (!processes)
-		return BUILDER_NONE;
-	p->processes = processes;
-	added = &p->processes[p->process_count];
-	*added = *process;
-	utf8_add_valid(&b->name, name, strlen(name));
-	added->name = strdup(buf_text(&b->name));
+	utf8_add_valid(&b->name, process->name ? process->name : "", process->name ? strlen(process->name) : 0);
+	name = strdup(buf_text(&b->name));
 	b->name.bytes = 0;
-	if (!added->name)
+	if (!name)
 		return fail(b, -ENOMEM);
+	for (uint32_t i = 0; i < p->process_count; i++) {
+		at = &p->processes[i];
+		if (at->pid != process->pid || at->start_time != process->start_time || strcmp(at->name, name) != 0)
+			continue;
+		rec_facts_add(&at->facts, &process->facts);
+		at->ended |= process->ended;
+		at->version = at->version ? at->version : process->version;
+		free(name);
+		return i;
+	}
+	processes = grown(b, p->processes, p->process_count, &b->process_room, sizeof(*processes));
+	if (!processes) {
+		free(name);
+		return BUILDER_NONE;
+	}
+	p->processes = processes;
+	p->processes[p->process_count] = *process;
+	p->processes[p->process_count].name = name;
 	return p->process_count++;
 }
 
@@ -433,37 +456,46 @@ void builder_set_start(struct builder *b, uint64_t t_start_ns)
 	b->start_ns = t_start_ns;
 }
 
-/* Cuts what lies outside of the window off; false: nothing is left. */
+/* a × b / c, which fits. */
+static uint64_t scaled(uint64_t a, uint64_t b, uint64_t c)
+{
+	return (uint64_t)((unsigned __int128)a * b / c);
+}
+
+/* How many of `count` samples, the i-th (from 0) at first_ns + span_ns × i / (count - 1), are earlier than at_ns. */
+static uint64_t earlier(uint64_t first_ns, uint64_t span_ns, uint64_t count, uint64_t at_ns)
+{
+	uint64_t off_ns = at_ns - first_ns;
+
+	if (at_ns <= first_ns)
+		return 0;
+	if (off_ns > span_ns || count == 1)
+		return count;
+	return (uint64_t)(((unsigned __int128)off_ns * (count - 1) + span_ns - 1) / span_ns);
+}
+
+/* Cuts what lies outside of the window off; false: nothing is left. Windows that meet share a run out without a rest: each sample and each
+ * nanosecond of its weight lies in one of them. */
 static bool cut_to_window(struct builder *b, uint64_t *first_ns, uint64_t *last_ns, uint64_t *count,
                           uint64_t *weight_ns)
 {
-	uint64_t from_ns, to_ns, pause_ns, before = 0, behind = 0, kept;
+	uint64_t span_ns = *last_ns - *first_ns, gaps = *count > 1 ? *count - 1 : 1, from, to;
 
 	if (b->start_ns == 0)
 		b->start_ns = *first_ns;
 	if (!builder_has_window(b))
 		return true;
-	from_ns = b->start_ns + b->options.from_ns;
-	to_ns = b->options.to_ns ? b->start_ns + b->options.to_ns : UINT64_MAX; /* itself outside */
-	if (*last_ns < from_ns || *first_ns >= to_ns) {
+	from = earlier(*first_ns, span_ns, *count, b->start_ns + b->options.from_ns);
+	to = b->options.to_ns ? earlier(*first_ns, span_ns, *count, b->start_ns + b->options.to_ns) : *count;
+	if (from >= to) {
 		b->profile->filtered += *count;
 		return false;
 	}
-	pause_ns = *count > 1 ? (*last_ns - *first_ns) / (*count - 1) : 0;
-	if (pause_ns && *first_ns < from_ns)
-		before = (from_ns - *first_ns + pause_ns - 1) / pause_ns;
-	if (pause_ns && *last_ns >= to_ns)
-		behind = (*last_ns - to_ns) / pause_ns + 1;
-	if (before + behind >= *count) {
-		b->profile->filtered += *count;
-		return false;
-	}
-	b->profile->filtered += before + behind;
-	kept = *count - before - behind;
-	*weight_ns = (uint64_t)((double)*weight_ns * (double)kept / (double)*count);
-	*first_ns += before * pause_ns;
-	*last_ns -= behind * pause_ns;
-	*count = kept;
+	b->profile->filtered += *count - (to - from);
+	*weight_ns = scaled(*weight_ns, to, *count) - scaled(*weight_ns, from, *count);
+	*last_ns = *first_ns + scaled(span_ns, to - 1, gaps);
+	*first_ns += scaled(span_ns, from, gaps);
+	*count = to - from;
 	return true;
 }
 
@@ -568,6 +600,7 @@ static uint32_t deepest(const struct node *nodes, uint32_t count)
 int builder_finish(struct builder *b, struct profile **ret_profile)
 {
 	struct profile *p = b->profile;
+	bool has_times = p->t_end_ns != 0;
 
 	if (b->err)
 		return b->err;
@@ -590,6 +623,9 @@ int builder_finish(struct builder *b, struct profile **ret_profile)
 		from->like.name = NULL;
 		from->like.runs = NULL;
 		sort_runs(to);
+		/* Where profiles of several clocks were joined, the threads' times do not compare. */
+		if (has_times)
+			continue;
 		if (to->t_last_ns && (p->t_start_ns == 0 || to->t_first_ns < p->t_start_ns))
 			p->t_start_ns = to->t_first_ns;
 		if (p->t_end_ns < to->t_last_ns)

@@ -177,7 +177,10 @@ static void add_runs(struct work *w, struct tree_work *t)
 {
 	for (size_t i = 0; i < t->tree->run_count; i++) {
 		struct run run = t->tree->runs[i];
+		bool omitted;
 
+		if (!is_wanted(w, t, run.node, &omitted)) /* though others may have made its node */
+			continue;
 		run.node = t->target[run.node];
 		if (run.node < NOT_MADE)
 			builder_only_run(w->to, t->thread, run);
@@ -228,7 +231,7 @@ static uint64_t span_ns(const struct profile *p)
 	return p->t_end_ns > p->t_start_ns ? p->t_end_ns - p->t_start_ns : 0;
 }
 
-/* Windows that overlap are one; others add up. */
+/* Windows that overlap are one; others add up, and so do those that do not tell when they were. */
 static void join_times(struct profile *to, const struct profile *from)
 {
 	uint64_t to_span_ns = span_ns(to), from_span_ns = span_ns(from);
@@ -240,7 +243,8 @@ static void join_times(struct profile *to, const struct profile *from)
 		to->wall_start_ns = from->wall_start_ns;
 		return;
 	}
-	if (from->wall_start_ns >= to_end_ns || to->wall_start_ns >= from_end_ns) {
+	if (from->wall_start_ns == 0 || to->wall_start_ns == 0 || from->wall_start_ns >= to_end_ns ||
+	    to->wall_start_ns >= from_end_ns) {
 		to->t_end_ns = to->t_start_ns + to_span_ns + from_span_ns;
 	} else {
 		uint64_t begin_ns = from->wall_start_ns < to->wall_start_ns ? from->wall_start_ns : to->wall_start_ns;
@@ -248,7 +252,7 @@ static void join_times(struct profile *to, const struct profile *from)
 
 		to->t_end_ns = to->t_start_ns + (end_ns - begin_ns);
 	}
-	if (from->wall_start_ns < to->wall_start_ns)
+	if (from->wall_start_ns != 0 && (to->wall_start_ns == 0 || from->wall_start_ns < to->wall_start_ns))
 		to->wall_start_ns = from->wall_start_ns;
 }
 
