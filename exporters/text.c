@@ -133,7 +133,10 @@ static void write_facts(struct report *r)
 		for (size_t half = 0; half < 2 && i + half * rows < f->count; half++) {
 			const struct fact *fact = &f->items[i + half * rows];
 
-			buf_printf(&r->line, "%c %-30s", fact->weight == FACT_LOSS ? '!' : ' ', fact->label);
+			buf_puts(&r->line, fact->weight == FACT_LOSS ? "! " : "  ");
+			/* An import's label may be any text. */
+			for (unsigned used = utf8_fit(&r->line, fact->label, 44, false); used < 30; used++)
+				buf_putc(&r->line, ' ');
 			for (unsigned used = utf8_fit(&r->line, fact->text, 18, false); half == 0 && used < 18; used++)
 				buf_putc(&r->line, ' ');
 		}

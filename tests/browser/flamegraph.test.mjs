@@ -20,7 +20,7 @@ let browser, page, asked, problems;
 before(async () => {
 	execFileSync("make", ["-s", "browser"], {cwd: top, stdio: ["ignore", "ignore", "inherit"], env: {...process.env, MAKEFLAGS: ""}});
 	writeFileSync(join(folder, "source.py"), "import time\n\ndef has_source():\n    time.sleep(1 < 2)  # here\n    return '</script>'\n");
-	for (const kind of ["hostile", "large", "deep", "empty"])
+	for (const kind of ["hostile", "large", "deep", "empty", "imported"])
 		execFileSync(join(build, "tests/browser/make_profile"), [kind, join(folder, `${kind}.html`), join(folder, "source.py")]);
 	browser = await chromium.launch({executablePath: program, args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
 		"--disable-background-networking", "--disable-component-update", "--disable-sync"]});
@@ -298,6 +298,40 @@ test("sampling facts and losses", async () => {
 	await key("Escape");
 	await key("?");
 	assert.equal(await page.locator("#help tr").count(), 18);
+	clean();
+});
+
+test("facts by thread, and what kind of sampling it was", async () => {
+	await open("hostile");
+	await key("s");
+	const lead = await page.locator("#facts-lead").textContent();
+	assert.match(lead, /^Mode wall; interval 1\.0 ms; rate asked 1000 Hz, reached 1000 Hz; errors 0\.061 %, ticks missed 0\.00 %\. Free-threaded: no\./);
+	const rows = await page.locator("#thread-facts tr").evaluateAll((all) => all.map((row) => Array.from(row.cells, (cell) => cell.textContent)));
+	assert.deepEqual(rows[0], ["thread", "samples", "GIL", "on CPU", "GIL wait", "idle", "unknown", "GC", "exception"]);
+	// MainThread: 4,020 samples, of which 1,860 hold the GIL, 2,170 are on CPU, 260 wait, 1,500 idle, 90 unknown, 120 in the collector.
+	assert.deepEqual(rows[1].slice(1), ["4,020", "46.3 %", "54.0 %", "6.47 %", "37.3 %", "2.24 %", "2.99 %", "0.00 %"]);
+	assert.equal(rows.length, 4);
+	clean();
+});
+
+test("an imported profile: values of its own names and units, no states, no sampling", async () => {
+	await open("imported");
+	assert.deepEqual(await page.locator("#weight option").allTextContents(), ["Alloc</script><b>", "Samples", "Objects"]);
+	assert.deepEqual(await page.locator("#color option").allTextContents(), ["Category", "File"]);
+	assert.equal((await named("grow")).place, "/srv/data.py", "no line is known");
+	await point(await named("grow"));
+	assert.match(await page.locator("#tip").textContent(), /Total3\.00 KiB75\.0 %6 samples/);
+	assert.equal(await page.locator("#tip .mix").count(), 0);
+	await page.locator("#weight").selectOption("2");
+	await settle();
+	assert.match(await page.locator("#now").textContent(), /12 widgets<i>/);
+	assert.equal(await page.locator("#facts-button").textContent(), "8 samples");
+	await key("s");
+	assert.match(await page.locator("#facts-lead").textContent(), /^Imported: .* Free-threaded: unknown\.$/);
+	assert.match(await page.locator("#facts table").first().textContent(), /records skipped <img src=x onerror=window\.hacked=1>3/);
+	assert.match(await page.locator("#title").textContent(), /^imported profile$/);
+	await key("Escape", "i", "l", "c", "f");
+	assert.equal(await page.evaluate(() => window.hacked), undefined);
 	clean();
 });
 

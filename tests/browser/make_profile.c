@@ -123,6 +123,33 @@ static void make_one(struct profile *p)
 	built_sample(p, thread, built_child(p, thread, 0, built_symbol(p, "only", "/srv/one.py", 1), 2), 1, HELD);
 }
 
+/* What an import may be: values of names and units of its own, no states, no sampling facts, a note. */
+static void make_imported(struct profile *p)
+{
+	static struct note notes[] = {{"skipped_records", (char *)(uintptr_t)"records skipped <img src=x onerror=window.hacked=1>", 3, true}};
+	uint32_t process = built_process(p, 0, ""), thread = built_thread(p, process, 0, 0, "</script>thread"), top, at;
+
+	p->values[VALUE_WALL] = (struct value_type){"alloc</script><b>", "bytes"};
+	p->values[VALUE_ON_CPU] = (struct value_type){"objects", "widgets<i>"};
+	for (int v = VALUE_GIL; v < VALUE_COUNT; v++)
+		p->values[v] = (struct value_type){0};
+	top = built_child(p, thread, 0, built_symbol(p, "load", "/srv/data.py", 0), 5);
+	at = built_child(p, thread, top, built_symbol(p, "grow", "/srv/data.py", 0), 9);
+	p->threads[thread].nodes[top].self[VALUE_SAMPLES] = 2;
+	p->threads[thread].nodes[top].self[VALUE_WALL] = 1024;
+	p->threads[thread].nodes[at].self[VALUE_SAMPLES] = 6;
+	p->threads[thread].nodes[at].self[VALUE_WALL] = 3072;
+	p->threads[thread].nodes[at].self[VALUE_ON_CPU] = 12;
+	p->processes[process].version = 0;
+	p->processes[process].facts = (struct rec_facts){0};
+	p->imported = true;
+	p->has_runs = false;
+	p->mode = NULL;
+	p->interval_ns = p->t_start_ns = p->t_end_ns = p->wall_start_ns = 0;
+	p->notes = notes;
+	p->note_count = 1;
+}
+
 /* One side of a comparison: of 1,000 or 2,000 samples. Numbers of threads and first lines are others on each side, as in two runs. */
 static struct profile *make_side(bool after)
 {
@@ -176,7 +203,7 @@ int main(int argc, char **argv)
 	struct fault fault;
 
 	if (argc < 3) {
-		fprintf(stderr, "usage: make_profile hostile|large|huge|deep|deep2000|one|empty|compared OUT [SOURCE]\n");
+		fprintf(stderr, "usage: make_profile hostile|large|huge|deep|deep2000|one|empty|imported|compared OUT [SOURCE]\n");
 		return 2;
 	}
 	if (strcmp(argv[1], "hostile") == 0)
@@ -191,6 +218,8 @@ int main(int argc, char **argv)
 		make_deep(profile, 2000);
 	else if (strcmp(argv[1], "one") == 0)
 		make_one(profile);
+	else if (strcmp(argv[1], "imported") == 0)
+		make_imported(profile);
 	if (writer_open(&to, argv[2], &fault) == 0) {
 		const char *name = getenv("FORMAT");
 		const struct format *format = name ? format_by_name(name) : format_by_suffix(argv[2]);

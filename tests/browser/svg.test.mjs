@@ -13,7 +13,7 @@ const top = join(dirname(fileURLToPath(import.meta.url)), "../..");
 const build = resolve(top, process.env.BUILD || "build");
 const program = ["chromium", "chromium-browser", "google-chrome"].map((name) => join("/usr/bin", name)).find(existsSync);
 const folder = mkdtempSync(join(tmpdir(), "sampled-svg-"));
-const shapes = ["hostile", "large", "deep", "one", "empty", "compared"];
+const shapes = ["hostile", "large", "deep", "one", "empty", "imported", "compared"];
 let browser, page, asked, problems;
 
 before(async () => {

@@ -9,7 +9,7 @@ import cli
 import support
 
 MAKE_PROFILE = os.path.join(support.TOP, os.environ.get("BUILD", "build"), "tests/browser/make_profile")
-SHAPES = ("hostile", "large", "huge", "deep", "deep2000", "one", "empty", "compared")
+SHAPES = ("hostile", "large", "huge", "deep", "deep2000", "one", "empty", "imported", "compared")
 
 
 @unittest.skipUnless(shutil.which("xmllint"), "xmllint (libxml2-utils) is not installed")

@@ -210,3 +210,29 @@ Test(text, shares_in_words)
 	facts_percent_text(text, sizeof(text), 1000, 1000);
 	cr_assert_str_eq(text, "100.0 %");
 }
+
+/* An import with a weight in bytes and no states: no column of these, no seconds. */
+Test(text, imported_profile)
+{
+	struct profile *p = built_new();
+	uint32_t t = built_thread(p, built_process(p, 0, ""), 0, 0, "T"), n = built_child(p, t, 0, built_symbol(p, "grow", "/a.py", 0), 9);
+	char *text;
+
+	p->values[VALUE_WALL] = (struct value_type){"alloc", "bytes"};
+	for (int v = VALUE_ON_CPU; v < VALUE_COUNT; v++)
+		p->values[v] = (struct value_type){0};
+	p->threads[t].nodes[n].self[VALUE_SAMPLES] = 3;
+	p->threads[t].nodes[n].self[VALUE_WALL] = 4096;
+	p->threads[t].nodes[n].self[VALUE_ON_CPU] = 77; /* in the place of on_cpu, but not called so */
+	p->processes[0].facts = (struct rec_facts){0};
+	p->imported = true;
+	text = written(p, "text", &(struct export_options){0});
+	cr_assert_not_null(strstr(text, "1 thread, imported\n"));
+	cr_assert_null(strstr(text, "CPU"));
+	cr_assert_null(strstr(text, "seconds"));
+	cr_assert_null(strstr(text, "process 0"));
+	cr_assert_not_null(strstr(text, "        3    4,096   ? T\n"));
+	cr_assert_not_null(strstr(text, "    4,096  100.0    4,096  100.0  grow (/a.py)\n"));
+	free(text);
+	built_free(p);
+}
