@@ -20,6 +20,7 @@ struct chrome {
 	struct writer *to;
 	uint64_t base_ns, gap_ns;
 	struct pair_set tids; /* (pid, tid) that were given out */
+	char **labels;        /* of each symbol, made when it is first used */
 	struct buf text;
 	bool any; /* an event was written */
 };
@@ -46,23 +47,32 @@ static void begin_event(struct chrome *c, const struct track *track, char phase)
 	writer_u64(c->to, track->tid);
 }
 
-static void write_span_event(struct chrome *c, const struct track *track, char phase, uint64_t t_ns, uint32_t node)
+static const char *label_of(struct chrome *c, uint32_t index)
 {
-	const struct symbol *symbol = &c->profile->symbols[track->thread->nodes[node].symbol];
+	const struct symbol *symbol = &c->profile->symbols[index];
 
-	begin_event(c, track, phase);
-	writer_puts(c->to, ",\"ts\":");
-	json_decimal(c->to, t_ns > c->base_ns ? t_ns - c->base_ns : 0, 3);
-	writer_puts(c->to, ",\"name\":");
-	if (symbol->file[0]) {
+	if (!symbol->file[0])
+		return symbol->name;
+	if (!c->labels[index]) {
 		buf_puts(&c->text, symbol->name);
 		buf_puts(&c->text, " (");
 		buf_puts(&c->text, symbol->file);
 		buf_printf(&c->text, ":%" PRIu32 ")", symbol->first_line);
-		json_string_of(c->to, &c->text);
-	} else {
-		writer_json_string(c->to, symbol->name);
+		c->labels[index] = strdup(buf_text(&c->text));
+		c->text.bytes = 0;
+		if (!c->labels[index] && !c->to->err)
+			c->to->err = -ENOMEM;
 	}
+	return c->labels[index] ? c->labels[index] : "";
+}
+
+static void write_span_event(struct chrome *c, const struct track *track, char phase, uint64_t t_ns, uint32_t node)
+{
+	begin_event(c, track, phase);
+	writer_puts(c->to, ",\"ts\":");
+	json_decimal(c->to, t_ns > c->base_ns ? t_ns - c->base_ns : 0, 3);
+	writer_puts(c->to, ",\"name\":");
+	writer_json_string(c->to, label_of(c, track->thread->nodes[node].symbol));
 	writer_putc(c->to, '}');
 }
 
@@ -177,9 +187,14 @@ static void write_thread(struct chrome *c, uint32_t index)
 
 int chrome_write(const struct profile *profile, const struct export_options *options, struct writer *to)
 {
-	struct chrome c = {
-		.profile = profile, .to = to, .base_ns = timeline_base_ns(profile), .gap_ns = timeline_gap_ns(profile)};
+	struct chrome c = {.profile = profile,
+	                   .to = to,
+	                   .base_ns = timeline_base_ns(profile),
+	                   .gap_ns = timeline_gap_ns(profile),
+	                   .labels = calloc(profile->symbol_count + (size_t)1, sizeof(char *))};
 
+	if (!c.labels)
+		return to->err = to->err ? to->err : -ENOMEM;
 	writer_puts(to, "{\"displayTimeUnit\":\"ms\",\n\"otherData\":{\"producer\":\"sampled " SAMPLED_VERSION
 	                "\",\"title\":");
 	json_title(&c.text, profile, options);
@@ -190,6 +205,9 @@ int chrome_write(const struct profile *profile, const struct export_options *opt
 	for (uint32_t i = 0; i < profile->thread_count && !to->err; i++)
 		write_thread(&c, i);
 	writer_puts(to, "]}\n");
+	for (uint32_t i = 0; i < profile->symbol_count; i++)
+		free(c.labels[i]);
+	free(c.labels);
 	pair_set_release(&c.tids);
 	buf_release(&c.text);
 	return to->err;

@@ -247,6 +247,17 @@ void writer_u64(struct writer *w, uint64_t value)
 	writer_add(w, digits + at, sizeof(digits) - at);
 }
 
+/* How many bytes stand for themselves in a JSON string, without a look at what they mean. */
+static size_t plain_bytes(const char *text, size_t bytes)
+{
+	size_t at = 0;
+
+	while (at < bytes && text[at] >= ' ' && text[at] < 0x7f && text[at] != '"' && text[at] != '\\' &&
+	       text[at] != '<' && text[at] != '>' && text[at] != '&')
+		at++;
+	return at;
+}
+
 void writer_json_string(struct writer *w, const char *text)
 {
 	size_t left = strlen(text);
@@ -254,8 +265,14 @@ void writer_json_string(struct writer *w, const char *text)
 	writer_putc(w, '"');
 	while (left > 0) {
 		uint32_t c;
-		size_t length = utf8_next(text, left, &c);
+		size_t length = plain_bytes(text, left);
 
+		writer_add(w, text, length);
+		text += length;
+		left -= length;
+		if (left == 0)
+			break;
+		length = utf8_next(text, left, &c);
 		if (c == '"' || c == '\\') {
 			writer_putc(w, '\\');
 			writer_putc(w, (char)c);
