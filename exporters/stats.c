@@ -88,6 +88,7 @@ int stats_make(struct stats *ret_stats, const struct callgraph *graph)
 		name->raw_off = s->texts.bytes;
 		add_raw_name(s, f);
 		name->raw_bytes = s->texts.bytes - name->raw_off;
+		buf_putc(&s->texts, '\0'); /* for what takes C strings, however long it is told they are */
 		name->safe_off = s->texts.bytes;
 		add_safe_name(s, name);
 		name->safe_bytes = s->texts.bytes - name->safe_off;

@@ -32,6 +32,7 @@ struct stats {
 /* 0 or -ENOMEM. */
 int stats_make(struct stats *ret_stats, const struct callgraph *graph);
 void stats_release(struct stats *stats);
+/* Ends in a NUL, and may hold some. */
 const char *stats_raw_name(const struct stats *stats, uint32_t function, size_t *ret_bytes);
 /* As pstats has it: "~" where there is none. It may hold NULs, and ends in one. */
 const char *stats_file(const struct stats *stats, uint32_t function, size_t *ret_bytes);
