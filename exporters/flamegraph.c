@@ -122,8 +122,9 @@ static void write_facts(const struct profile *profile, struct writer *to)
 	facts_make(&facts, profile);
 	writer_puts(to, ",\n\"facts\":[");
 	for (size_t i = 0; i < facts.count; i++) {
-		writer_printf(to, "%s[\"%s\",\"%s\",%.17g,", i ? "," : "", facts.items[i].key, facts.items[i].label,
-		              facts.items[i].number);
+		writer_printf(to, "%s[\"%s\",", i ? "," : "", facts.items[i].key);
+		writer_json_string(to, facts.items[i].label); /* a note's is hostile */
+		writer_printf(to, ",%.17g,", facts.items[i].number);
 		writer_json_string(to, facts.items[i].text);
 		writer_printf(to, ",%d]", facts.items[i].weight);
 	}

@@ -10,9 +10,21 @@
 static const struct format formats[] = {
 	{.name = "flamegraph", .suffix = ".html", .mime = "text/html", .write = flamegraph_write},
 	{.name = "text", .suffix = ".txt", .mime = "text/plain", .write = text_write},
-	{.name = "dask", .suffix = ".dask.json", .mime = "application/json", .write = dask_write, .detect = dask_detect, .read = dask_read, .timed = true},
+	{.name = "dask",
+	 .suffix = ".dask.json",
+	 .mime = "application/json",
+	 .write = dask_write,
+	 .detect = dask_detect,
+	 .read = dask_read,
+	 .timed = true},
+	{.name = "heatmap", .suffix = ".heatmap.html", .mime = "text/html", .write = heatmap_write},
 	{.name = "jsonl", .suffix = ".jsonl", .mime = "application/jsonl", .write = jsonl_write},
-	{.name = "perf", .suffix = ".perf", .mime = "text/plain", .detect = perfscript_detect, .read = perfscript_read, .timed = true},
+	{.name = "perf",
+	 .suffix = ".perf",
+	 .mime = "text/plain",
+	 .detect = perfscript_detect,
+	 .read = perfscript_read,
+	 .timed = true},
 	{.name = "collapsed",
 	 .suffix = ".collapsed",
 	 .mime = "text/plain",
@@ -49,9 +61,15 @@ static bool ends_with(const char *path, const char *suffix)
 
 const struct format *format_by_suffix(const char *path)
 {
+	const struct format *found = NULL;
+
+	/* The longest: x.heatmap.html is no flame graph. */
 	for (size_t i = 0; i < FORMAT_COUNT; i++)
-		if (format_is_written(&formats[i]) && ends_with(path, formats[i].suffix))
-			return &formats[i];
+		if (format_is_written(&formats[i]) && ends_with(path, formats[i].suffix) &&
+		    (!found || strlen(formats[i].suffix) > strlen(found->suffix)))
+			found = &formats[i];
+	if (found)
+		return found;
 	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++)
 		if (ends_with(path, suffixes[i].suffix))
 			return format_by_name(suffixes[i].name);
