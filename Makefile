@@ -34,10 +34,10 @@ DAEMON_SRC := $(wildcard daemon/*.c)
 UNIT_SRC := $(wildcard tests/unit/*.c)
 STRESS_SRC := $(wildcard tests/stress/*.c)
 FUZZ_SRC := $(wildcard tests/fuzz/*.c)
-PAGE_SRC := $(wildcard exporters/flamegraph/*)
+PAGES := flamegraph heatmap
 HEADERS := $(wildcard base/*.h sampler/*.h sampler/pyabi/*.h aggregator/*.h exporters/*.h daemon/*.h)
 
-PAGE_OBJ := $(BUILD)/obj/exporters/flamegraph_page.o
+PAGE_OBJ := $(PAGES:%=$(BUILD)/obj/exporters/%_page.o)
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(PAGE_OBJ)
 DAEMON_OBJ := $(DAEMON_SRC:%.c=$(BUILD)/obj/%.o)
 UNIT_OBJ := $(UNIT_SRC:%.c=$(BUILD)/obj/%.o)
@@ -69,12 +69,14 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) $(REQUIRED_FLAGS) $(WARN_FLAGS) $(CPPFLAGS) $(CFLAGS) $(SAN_FLAGS) -c -o $@ $<
 
-# The flame graph's page is joined from its parts and embedded.
-$(BUILD)/gen/flamegraph.page: $(PAGE_SRC)
+# Pages are joined from their parts and embedded.
+$(BUILD)/gen/flamegraph.page: $(wildcard exporters/flamegraph/*)
+$(BUILD)/gen/heatmap.page: $(wildcard exporters/heatmap/*)
+$(PAGES:%=$(BUILD)/gen/%.page): $(BUILD)/gen/%.page: exporters/flamegraph/bundle.sh
 	@mkdir -p $(@D)
-	$(call say,PAGE,$@)sh exporters/flamegraph/bundle.sh >$@
+	$(call say,PAGE,$@)sh exporters/flamegraph/bundle.sh $* >$@
 
-$(PAGE_OBJ): exporters/flamegraph_page.S $(BUILD)/gen/flamegraph.page $(BUILD)/flags
+$(PAGE_OBJ): $(BUILD)/obj/exporters/%_page.o: exporters/%_page.S $(BUILD)/gen/%.page $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,AS,$<)$(CC) $(CFLAGS) -Wa,-I$(BUILD)/gen -c -o $@ $<
 

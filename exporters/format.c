@@ -49,6 +49,7 @@ static const struct format formats[] = {
 	{.name = "svg", .suffix = ".svg", .mime = "image/svg+xml", .write = svg_write, .compares = true},
 	{.name = "dot", .suffix = ".dot", .mime = "text/vnd.graphviz", .write_callgraph = dot_write},
 	{.name = "callgrind", .suffix = ".callgrind", .mime = "text/plain", .write_callgraph = callgrind_write},
+	{.name = "heatmap", .suffix = ".heatmap.html", .mime = "text/html", .write = heatmap_write},
 	{.name = "dask",
          .suffix = ".dask.json",
          .mime = "application/json",
@@ -112,9 +113,15 @@ static bool ends_with(const char *path, const char *suffix)
 
 const struct format *format_by_suffix(const char *path)
 {
+	const struct format *found = NULL;
+
+	/* The longest: x.heatmap.html is no flame graph. */
 	for (size_t i = 0; i < FORMAT_COUNT; i++)
-		if (format_is_written(&formats[i]) && ends_with(path, formats[i].suffix))
-			return &formats[i];
+		if (format_is_written(&formats[i]) && ends_with(path, formats[i].suffix) &&
+		    (!found || strlen(formats[i].suffix) > strlen(found->suffix)))
+			found = &formats[i];
+	if (found)
+		return found;
 	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++)
 		if (ends_with(path, suffixes[i].suffix))
 			return format_by_name(suffixes[i].name);

@@ -15,6 +15,7 @@ int collapsed_read(struct input *from, struct builder *to, struct fault *fault);
 int dask_write(const struct profile *profile, const struct export_options *options, struct writer *to);
 bool dask_detect(const unsigned char *head, size_t bytes);
 int dask_read(struct input *from, struct builder *to, struct fault *fault);
+int heatmap_write(const struct profile *profile, const struct export_options *options, struct writer *to);
 int jsonl_write(const struct profile *profile, const struct export_options *options, struct writer *to);
 bool perfscript_detect(const unsigned char *head, size_t bytes);
 int perfscript_read(struct input *from, struct builder *to, struct fault *fault);

@@ -1,10 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Joins page.html, style.css and the scripts of this folder into one page, on standard output. The page's Content-Security-Policy
-# allows exactly this script and this style, by their SHA-256. Needs only what every build machine has: awk, sed, coreutils.
+# Joins page.html, style.css and the scripts of a folder beside this one into one page, on standard output: bundle.sh flamegraph|heatmap.
+# The page's Content-Security-Policy allows exactly this script and this style, by their SHA-256. Needs only what every build machine
+# has: awk, sed, coreutils.
 set -eu
-cd "$(dirname "$0")"
-scripts="data.js tree.js colors.js paint.js panels.js main.js"
+cd "$(dirname "$0")/../$1"
+case $1 in
+flamegraph) scripts="data.js tree.js colors.js paint.js panels.js main.js" ;;
+heatmap) scripts="data.js views.js main.js" ;;
+esac
 
 # Of what stands between the tags: a line end, then the files.
 digest()

@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The heat map: our page (exporters/heatmap/, joined by exporters/flamegraph/bundle.sh at build time) around a profile folded by source line.
+ *
+ * A spot is a file or a line of one, with what samples spent in it: self, where they ended there, and total, where their stack goes through
+ * it, once a sample however often it does (recursion). Edges say which line called which, once a sample, too. Trees are walked in
+ * pre-order with a count, for each spot and edge, of how often the stack at hand holds it. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "exporters/facts.h"
+#include "exporters/formats.h"
+#include "exporters/intern.h"
+#include "exporters/source.h"
+#include "exporters/walk.h"
+
+enum {
+	LINE_BYTES_MAX = 400,    /* longer ones of a source are cut */
+	LINES_MAX = 20000,       /* files with more are shown without their source */
+	ALL_BYTES_MAX = 8 << 20, /* of sources in one page */
+	FILES_MAX = 2000,        /* whose source is read */
+};
+
+/* The page, in the assembler file; the data goes between the two parts. */
+extern const char heatmap_page[];
+extern const uint32_t heatmap_page_bytes;
+
+static const char data_mark[] = "@DATA@";
+
+struct spot {
+	uint64_t self[2], total[2]; /* samples, weight */
+	uint32_t active;            /* frames of the stack at hand that are here */
+	uint32_t name;              /* of a line: its function, a number in names */
+	uint32_t process;           /* of a file: one that it was seen in */
+	bool is_source;             /* of a file: it may be one of Python's */
+};
+
+struct heatmap {
+	const struct profile *profile;
+	enum value_index weight;
+	struct text_set file_names, names;
+	struct pair_set lines;                         /* (file, line) */
+	struct pair_set edges;                         /* (caller's line, callee's) */
+	struct buf file_spots, line_spots, edge_spots; /* struct spot each */
+	int err;
+};
+
+static struct spot *spot_at(const struct buf *spots, uint32_t number)
+{
+	return (struct spot *)(void *)spots->data + number;
+}
+
+/* The spot of a number that a set gave, made when it is new. */
+static struct spot *spot_of(struct heatmap *h, struct buf *spots, uint32_t number)
+{
+	static const struct spot none;
+
+	if (number != INTERN_FAILED && number == spots->bytes / sizeof(none))
+		buf_add(spots, &none, sizeof(none));
+	if (number == INTERN_FAILED || spots->err) {
+		h->err = -ENOMEM;
+		return NULL;
+	}
+	return spot_at(spots, number);
+}
+
+static uint32_t file_of(struct heatmap *h, const char *name, uint32_t process, bool is_source)
+{
+	uint32_t number = text_set_add(&h->file_names, name, strlen(name));
+	struct spot *spot = spot_of(h, &h->file_spots, number);
+
+	if (!spot)
+		return INTERN_FAILED;
+	if (is_source && !spot->is_source) {
+		spot->is_source = true;
+		spot->process = process;
+	}
+	return number;
+}
+
+/* A frame's line; what has no file has a place of its own, by its name. */
+static uint32_t line_of(struct heatmap *h, const struct thread_tree *tree, const struct node *node)
+{
+	const struct symbol *symbol = node ? &h->profile->symbols[node->symbol] : NULL;
+	const char *name = symbol ? symbol->name : "(no frame)";
+	uint32_t file, number, name_number, before = h->lines.count;
+	struct spot *spot;
+
+	file = symbol && symbol->file[0] ? file_of(h, symbol->file, tree->process, symbol->kind == FRAME_PYTHON)
+	                                 : file_of(h, name, tree->process, false);
+	if (file == INTERN_FAILED)
+		return INTERN_FAILED;
+	number = pair_set_add(&h->lines, file, node ? node->line : 0);
+	spot = spot_of(h, &h->line_spots, number);
+	if (spot && h->lines.count > before) {
+		name_number = text_set_add(&h->names, name, strlen(name));
+		if (name_number == INTERN_FAILED)
+			h->err = -ENOMEM;
+		spot->name = name_number;
+	}
+	return spot ? number : INTERN_FAILED;
+}
+
+static void add_self(const struct heatmap *h, struct spot *spot, const struct node *node)
+{
+	spot->self[0] += node->self[VALUE_SAMPLES];
+	spot->self[1] += node->self[h->weight];
+}
+
+static void enter_spot(const struct heatmap *h, struct spot *spot, const uint64_t *totals)
+{
+	if (spot->active++)
+		return;
+	spot->total[0] += totals[VALUE_SAMPLES];
+	spot->total[1] += totals[h->weight];
+}
+
+/* A tree being walked. */
+struct walk {
+	const struct thread_tree *tree;
+	const uint64_t *totals;
+	uint32_t *lines, *edges; /* of each node; the root's edge, and those of the outermost frames, are none */
+};
+
+static void enter(struct heatmap *h, const struct walk *w, uint32_t n)
+{
+	const struct node *node = &w->tree->nodes[n];
+	const uint64_t *totals = w->totals + (size_t)n * VALUE_COUNT;
+	uint32_t line = line_of(h, w->tree, node), file;
+	struct spot *spot;
+
+	if (line == INTERN_FAILED)
+		return;
+	file = pair_set_get(&h->lines, line).a;
+	w->lines[n] = line;
+	w->edges[n] = INTERN_FAILED;
+	add_self(h, spot_at(&h->line_spots, line), node);
+	add_self(h, spot_at(&h->file_spots, file), node);
+	enter_spot(h, spot_at(&h->line_spots, line), totals);
+	enter_spot(h, spot_at(&h->file_spots, file), totals);
+	if (node->parent == 0)
+		return;
+	w->edges[n] = pair_set_add(&h->edges, w->lines[node->parent], line);
+	spot = spot_of(h, &h->edge_spots, w->edges[n]);
+	if (spot)
+		enter_spot(h, spot, totals);
+}
+
+static void leave(const struct heatmap *h, const struct walk *w, uint32_t n)
+{
+	spot_at(&h->line_spots, w->lines[n])->active--;
+	spot_at(&h->file_spots, pair_set_get(&h->lines, w->lines[n]).a)->active--;
+	if (w->edges[n] != INTERN_FAILED)
+		spot_at(&h->edge_spots, w->edges[n])->active--;
+}
+
+/* Samples without a frame. */
+static void add_root(struct heatmap *h, const struct thread_tree *tree)
+{
+	const struct node *root = &tree->nodes[0];
+	uint32_t line;
+
+	if (root->self[VALUE_SAMPLES] == 0 && root->self[h->weight] == 0)
+		return;
+	line = line_of(h, tree, NULL);
+	if (line == INTERN_FAILED)
+		return;
+	for (int which = 0; which < 2; which++) {
+		struct spot *spot = which ? spot_at(&h->file_spots, pair_set_get(&h->lines, line).a)
+		                          : spot_at(&h->line_spots, line);
+
+		add_self(h, spot, root);
+		enter_spot(h, spot, root->self);
+		spot->active--;
+	}
+}
+
+static void add_tree(struct heatmap *h, const struct thread_tree *tree)
+{
+	uint64_t *totals = profile_totals(tree);
+	struct walk w = {.tree = tree,
+	                 .totals = totals,
+	                 .lines = calloc(tree->node_count, sizeof(*w.lines)),
+	                 .edges = calloc(tree->node_count, sizeof(*w.edges))};
+
+	if (!totals || !w.lines || !w.edges)
+		h->err = -ENOMEM;
+	else
+		add_root(h, tree);
+	for (uint32_t at = 0, next; !h->err; at = next) {
+		next = walk_next(tree, at, NULL);
+		for (; at && (next == 0 || at != tree->nodes[next].parent); at = tree->nodes[at].parent)
+			leave(h, &w, at);
+		if (next == 0)
+			break;
+		enter(h, &w, next);
+	}
+	free(totals);
+	free(w.lines);
+	free(w.edges);
+}
+
+/* --- sources --- */
+
+struct ranked {
+	uint64_t total;
+	uint32_t file;
+};
+
+static int compare_ranked(const void *left, const void *right)
+{
+	const struct ranked *a = left, *b = right;
+
+	if (a->total != b->total)
+		return a->total < b->total ? 1 : -1;
+	return (a->file > b->file) - (a->file < b->file);
+}
+
+static void write_line(struct writer *to, const char *text, size_t bytes)
+{
+	char line[LINE_BYTES_MAX + 4] = "";
+	bool is_cut = bytes > LINE_BYTES_MAX;
+
+	if (bytes > 0 && text[bytes - 1] == '\r')
+		bytes--;
+	if (is_cut) {
+		bytes = LINE_BYTES_MAX;
+		while (bytes > 0 && ((unsigned char)text[bytes] & 0xc0) == 0x80)
+			bytes--;
+	}
+	memcpy(line, text, bytes);
+	line[bytes] = '\0';
+	if (is_cut)
+		memcpy(line + bytes, "\u2026", 4);
+	writer_json_string(to, line);
+}
+
+/* False: it has too many lines. */
+static bool write_source(uint32_t file, const struct buf *source, bool any, struct writer *to)
+{
+	const char *at = source->data, *end = source->data + source->bytes;
+	size_t lines = 1;
+
+	for (const char *c = at; c < end && (c = memchr(c, '\n', (size_t)(end - c))); c++)
+		lines++;
+	if (lines > LINES_MAX)
+		return false;
+	writer_printf(to, "%s\n[%" PRIu32 ",[", any ? "," : "", file);
+	while (at < end) {
+		const char *stop = memchr(at, '\n', (size_t)(end - at));
+
+		if (at != source->data)
+			writer_putc(to, ',');
+		write_line(to, at, (size_t)((stop ? stop : end) - at));
+		at = stop ? stop + 1 : end;
+	}
+	writer_puts(to, "]]");
+	return true;
+}
+
+/* The files with the most time first, within the bounds. How many were left out because of one. */
+static uint32_t write_sources(struct heatmap *h, const struct source_access *access, struct ranked *ranked,
+                              size_t count, struct writer *to)
+{
+	uint64_t bytes_max = to->bytes + ALL_BYTES_MAX;
+	uint32_t left_out = 0;
+	struct buf text = {0};
+	bool any = false;
+
+	for (size_t i = 0; i < count && !to->err; i++) {
+		uint32_t file = ranked[i].file;
+		const struct process *process = &h->profile->processes[spot_at(&h->file_spots, file)->process];
+		const struct source_place *place;
+		int err = -ENOENT;
+
+		if (i >= FILES_MAX || to->bytes >= bytes_max) {
+			left_out++;
+			continue;
+		}
+		place = access->enter(access->context, process->pid, process->start_time);
+		if (place) {
+			err = source_read(&text, place, text_set_get(&h->file_names, file, NULL));
+			access->leave(access->context);
+		}
+		if (!err && text.bytes > 0 && write_source(file, &text, any, to))
+			any = true;
+		else
+			left_out += err == -EFBIG || (!err && text.bytes > 0);
+	}
+	buf_release(&text);
+	return left_out;
+}
+
+static void write_all_sources(struct heatmap *h, const struct source_access *access, struct writer *to)
+{
+	struct ranked *ranked = calloc(h->file_names.count + (size_t)1, sizeof(*ranked));
+	uint32_t left_out = 0;
+	size_t count = 0;
+
+	if (!ranked) {
+		h->err = -ENOMEM;
+		return;
+	}
+	for (uint32_t i = 0; i < h->file_names.count; i++)
+		if (spot_at(&h->file_spots, i)->is_source)
+			ranked[count++] = (struct ranked){.total = spot_at(&h->file_spots, i)->total[1], .file = i};
+	qsort(ranked, count, sizeof(*ranked), compare_ranked);
+	writer_puts(to, ",\n\"sources\":[");
+	if (access)
+		left_out = write_sources(h, access, ranked, count, to);
+	writer_printf(to, "],\"sourcesLeftOut\":%" PRIu32, left_out);
+	free(ranked);
+}
+
+/* --- the data --- */
+
+static void write_facts(const struct profile *profile, struct writer *to)
+{
+	struct facts facts;
+
+	facts_make(&facts, profile);
+	writer_puts(to, ",\n\"facts\":[");
+	for (size_t i = 0; i < facts.count; i++) {
+		writer_puts(to, i ? ",[" : "[");
+		writer_json_string(to, facts.items[i].label);
+		writer_putc(to, ',');
+		writer_json_string(to, facts.items[i].text);
+		writer_printf(to, ",%d]", facts.items[i].weight);
+	}
+	writer_putc(to, ']');
+}
+
+static void write_spot(const struct spot *spot, struct writer *to)
+{
+	writer_printf(to, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, spot->self[0], spot->self[1], spot->total[0],
+	              spot->total[1]);
+}
+
+static void write_texts(const char *name, const struct text_set *texts, struct writer *to)
+{
+	writer_printf(to, ",\n\"%s\":[", name);
+	for (uint32_t i = 0; i < texts->count && !to->err; i++) {
+		writer_puts(to, i ? "," : "");
+		writer_json_string(to, text_set_get(texts, i, NULL));
+	}
+	writer_putc(to, ']');
+}
+
+static void write_spots(const struct heatmap *h, struct writer *to)
+{
+	write_texts("fileNames", &h->file_names, to);
+	write_texts("names", &h->names, to);
+	/* Each: whether it is Python's, self and total samples and weights. */
+	writer_puts(to, ",\n\"files\":[");
+	for (uint32_t i = 0; i < h->file_names.count; i++) {
+		writer_printf(to, "%s%d", i ? "," : "", spot_at(&h->file_spots, i)->is_source);
+		write_spot(spot_at(&h->file_spots, i), to);
+	}
+	/* Each: file, line, function's name, self and total. */
+	writer_puts(to, "],\n\"lines\":[");
+	for (uint32_t i = 0; i < h->lines.count; i++) {
+		struct pair line = pair_set_get(&h->lines, i);
+
+		writer_printf(to, "%s%" PRIu32 ",%" PRIu32 ",%" PRIu32, i ? "," : "", line.a, line.b,
+		              spot_at(&h->line_spots, i)->name);
+		write_spot(spot_at(&h->line_spots, i), to);
+	}
+	/* Each: caller's line, callee's line, samples and weight. */
+	writer_puts(to, "],\n\"edges\":[");
+	for (uint32_t i = 0; i < h->edges.count; i++) {
+		struct pair edge = pair_set_get(&h->edges, i);
+		const struct spot *spot = spot_at(&h->edge_spots, i);
+
+		writer_printf(to, "%s%" PRIu32 ",%" PRIu32 ",%" PRIu64 ",%" PRIu64, i ? "," : "", edge.a, edge.b,
+		              spot->total[0], spot->total[1]);
+	}
+	writer_putc(to, ']');
+}
+
+static void write_data(struct heatmap *h, const struct export_options *options, struct writer *to)
+{
+	const struct profile *profile = h->profile;
+
+	writer_puts(to, "{\"version\":1,\"title\":");
+	writer_json_string(to, options->title                                         ? options->title
+	                       : profile->process_count && profile->processes[0].name ? profile->processes[0].name
+	                                                                              : "");
+	writer_puts(to, ",\"mode\":");
+	writer_json_string(to, profile->mode ? profile->mode : "wall");
+	writer_printf(to, ",\"startedMs\":%" PRIu64 ",\"processes\":%" PRIu32 ",\"weight\":",
+	              profile->wall_start_ns / NS_PER_MS, profile->process_count);
+	writer_json_string(to, profile->values[h->weight].name);
+	writer_puts(to, ",\"unit\":");
+	writer_json_string(to, profile->values[h->weight].unit);
+	writer_printf(to, ",\"sums\":[%" PRIu64 ",%" PRIu64 "]", profile_sum(profile, VALUE_SAMPLES),
+	              profile_sum(profile, h->weight));
+	write_facts(profile, to);
+	write_spots(h, to);
+	write_all_sources(h, options->sources, to);
+	writer_puts(to, "}");
+}
+
+int heatmap_write(const struct profile *profile, const struct export_options *options, struct writer *to)
+{
+	const char *mark = memmem(heatmap_page, heatmap_page_bytes, data_mark, sizeof(data_mark) - 1);
+	struct heatmap h = {.profile = profile, .weight = profile_weight(profile)};
+
+	if (!mark) {
+		to->err = to->err ? to->err : -EINVAL;
+		return to->err;
+	}
+	for (uint32_t i = 0; i < profile->thread_count && !h.err; i++)
+		add_tree(&h, &profile->threads[i]);
+	if (!h.err) {
+		size_t before = (size_t)(mark - heatmap_page), behind = before + sizeof(data_mark) - 1;
+
+		writer_add(to, heatmap_page, before);
+		write_data(&h, options, to);
+		writer_add(to, heatmap_page + behind, heatmap_page_bytes - behind);
+	}
+	if (h.err && !to->err)
+		to->err = h.err;
+	text_set_release(&h.file_names);
+	text_set_release(&h.names);
+	pair_set_release(&h.lines);
+	pair_set_release(&h.edges);
+	buf_release(&h.file_spots);
+	buf_release(&h.line_spots);
+	buf_release(&h.edge_spots);
+	return to->err;
+}

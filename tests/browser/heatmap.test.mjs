@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// Clicks through the heat map in a real browser, from file://: node --test heatmap.test.mjs. Pages come from make_profile, which
+// `make browser` builds; what is in them is known.
+import assert from "node:assert/strict";
+import {execFileSync} from "node:child_process";
+import {existsSync, mkdtempSync, realpathSync, rmSync, writeFileSync} from "node:fs";
+import {tmpdir} from "node:os";
+import {dirname, join, resolve} from "node:path";
+import {after, before, test} from "node:test";
+import {fileURLToPath} from "node:url";
+import {chromium} from "playwright-core";
+
+const top = join(dirname(fileURLToPath(import.meta.url)), "../..");
+const build = resolve(top, process.env.BUILD || "build");
+const program = ["chromium", "chromium-browser", "google-chrome"].map((name) => join("/usr/bin", name)).find(existsSync);
+const folder = realpathSync(mkdtempSync(join(tmpdir(), "sampled-heatmap-")));
+let browser, page, asked, problems;
+
+before(async () => {
+	execFileSync("make", ["-s", "browser"], {cwd: top, stdio: ["ignore", "ignore", "inherit"], env: {...process.env, MAKEFLAGS: ""}});
+	writeFileSync(join(folder, "source.py"), "import time\n\ndef has_source():\n    time.sleep(1 < 2)  # here\n    return '</script>'\n");
+	for (const kind of ["hostile", "huge", "deep", "empty", "one"])
+		execFileSync(join(build, "tests/browser/make_profile"), [kind, join(folder, `${kind}.heatmap.html`), join(folder, "source.py")]);
+	browser = await chromium.launch({executablePath: program, args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+		"--disable-background-networking", "--disable-component-update", "--disable-sync"]});
+});
+
+after(async () => {
+	await browser?.close();
+	rmSync(folder, {recursive: true, force: true});
+});
+
+async function open(kind, options = {}) {
+	await page?.context().close();
+	const context = await browser.newContext({viewport: {width: 1280, height: 760}, ...options});
+	page = await context.newPage();
+	[asked, problems] = [[], []];
+	page.on("request", (request) => asked.push(request.url()));
+	page.on("pageerror", (error) => problems.push(String(error)));
+	page.on("console", (message) => ["error", "warning"].includes(message.type()) && problems.push(message.text()));
+	await page.goto(`file://${join(folder, `${kind}.heatmap.html`)}`);
+}
+
+function clean() {
+	assert.deepEqual(problems, []);
+	assert.equal(asked.length, 1, `only the page itself is asked for: ${asked}`);
+}
+
+// The cells of each row: [self, self %, total, total %, text].
+const cells = (rows = "tbody tr") => page.$$eval(`#view ${rows}`, (all) => all.map((row) => [...row.cells].map((cell) => cell.textContent)));
+const openFile = (name) => page.locator("#view a", {hasText: name}).first().click();
+
+test("files: self and total, sorted, and they add up", async () => {
+	await open("hostile");
+	const rows = await cells();
+	assert.deepEqual(rows[0].slice(4), ["/srv/app/server.py"]);
+	const sums = await page.evaluate(() => {
+		const add = (spots, which) => spots.reduce((sum, spot) => [sum[0] + spot[which][0], sum[1] + spot[which][1]], [0, 0]);
+		return {files: add(files, "self"), lines: add(lines, "self"), sums: data.sums, most: Math.max(...lines.map((line) => line.total[0]))};
+	});
+	assert.deepEqual(sums.files, sums.sums);
+	assert.deepEqual(sums.lines, sums.sums);
+	assert.ok(sums.most <= sums.sums[0]);
+	assert.ok(rows.some((row) => row[4] === "(no frame)" && row[0] === "200.00 ms"), "samples without a frame");
+	// By self: the file whose own lines have most.
+	await page.locator("th button", {hasText: "Self"}).click();
+	const own = (await cells()).map((row) => row[4]);
+	assert.equal(own[0], "/srv/app/server.py", "140 + 1,500 samples of its own");
+	assert.equal(own[1], "/srv/app/work.py", "fib: 14 × 40 + 9 × 91 = 1,379 samples");
+	await page.locator("th button", {hasText: "File"}).click();
+	const names = (await cells()).map((row) => row[4]);
+	assert.deepEqual(names, [...names].sort((a, b) => (a < b ? -1 : 1)));
+	clean();
+});
+
+test("recursion counts once a sample", async () => {
+	await open("hostile");
+	const fib = await page.evaluate(() => lines.find((line) => line.name === "fib"));
+	assert.deepEqual(fib.total, [1379, 1379000000]);
+	assert.deepEqual(fib.self, fib.total);
+	await open("deep");
+	const [line] = await page.evaluate(() => lines);
+	assert.deepEqual([line.self, line.total], [[4096, 4096000000], [4096, 4096000000]], "16,384 frames deep, a sample in each fourth");
+	clean();
+});
+
+test("source lines with heat; callers and callees lead on", async () => {
+	await open("hostile");
+	await openFile("source.py");
+	const rows = await cells();
+	assert.equal(rows.length, 5, "its five lines");
+	assert.deepEqual(rows[3].slice(4), ["4", "    time.sleep(1 < 2)  # here"]);
+	assert.equal(rows[3][0], "800.00 ms");
+	assert.equal(rows[4][5], "    return '</script>'");
+	const colors = await page.$$eval("#view tbody tr", (all) => all.map((row) => getComputedStyle(row.cells[5]).backgroundColor));
+	assert.notEqual(colors[3], colors[2]);
+	await page.keyboard.press("u");
+	await openFile("server.py");
+	await page.locator('tr[data-line="48"]').click();
+	const text = await page.locator("#detail").innerText();
+	assert.match(text, /Handler\.handle\s+\/srv\/app\/server\.py:48/);
+	assert.match(text, /Called from \(1\)[^]*serve\s+\/srv\/app\/server\.py:21/);
+	assert.match(text, /Calls \(5\)[^]*dumps/);
+	await page.locator("#detail a", {hasText: "core.py:80"}).click();
+	assert.match(await page.locator("h1").innerText(), /regex\/core\.py/);
+	assert.equal(await page.locator("tr.now").getAttribute("data-line"), "80");
+	await page.goBack();
+	assert.match(await page.locator("h1").innerText(), /server\.py/);
+	assert.equal(await page.locator("tr.now").getAttribute("data-line"), "48");
+	clean();
+});
+
+test("keyboard: filter, files, lines, heat, light and dark, facts, help", async () => {
+	await open("hostile");
+	await page.keyboard.press("/");
+	await page.keyboard.type("WORK");
+	assert.deepEqual((await cells()).map((row) => row[4]), ["/srv/app/work.py"]);
+	await page.keyboard.press("Escape");
+	for (const key of ["j", "Enter"])
+		await page.keyboard.press(key);
+	assert.match(await page.locator("h1").innerText(), /work\.py/);
+	await page.keyboard.press("n");
+	assert.equal(await page.locator("tr.now").getAttribute("data-line"), "5");
+	await page.keyboard.press("Enter");
+	assert.match(await page.locator("#detail").innerText(), /fib/);
+	await page.keyboard.press("u");
+	assert.ok(await page.locator("#detail").isHidden());
+	const light = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+	await page.keyboard.press("d");
+	assert.notEqual(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), light);
+	await page.keyboard.press("t");
+	assert.equal(await page.locator("#heat").inputValue(), "total");
+	await page.keyboard.press("s");
+	assert.match(await page.locator("#facts").innerText(), /lost: torn\s+7/);
+	await page.keyboard.press("Escape");
+	await page.keyboard.press("?");
+	assert.ok(await page.locator("#help").isVisible());
+	await page.keyboard.press("Escape");
+	assert.match(await page.locator("#facts-button").innerText(), /loss/);
+	await page.locator("#measure").selectOption("samples");
+	assert.equal((await cells())[0][2], "1,379");
+	clean();
+});
+
+test("nothing in a name runs or reorders the page", async () => {
+	await open("hostile", {colorScheme: "dark"});
+	assert.ok(await page.evaluate(() => document.documentElement.hasAttribute("data-dark")), "dark where the system is");
+	const names = await page.evaluate(() => files.map((file) => file.name));
+	for (let i = 0; i < names.length; i++) {
+		if (!/[<>&'"`@]|__proto__|constructor|\u2028/.test(names[i]))
+			continue;
+		await page.evaluate((id) => { location.hash = id; }, i);
+		await page.waitForFunction((name) => document.title.startsWith(name.replace(/[\u2028\u2029]/g, "").slice(0, 1)), names[i]);
+		for (const key of ["n", "Enter"])
+			await page.keyboard.press(key);
+	}
+	assert.equal(await page.evaluate(() => window.hacked), undefined);
+	assert.equal(await page.locator("img, #view script, #view b, iframe").count(), 0);
+	clean();
+});
+
+test("200,000 nodes stay usable", async () => {
+	const began = Date.now();
+	await open("huge");
+	await page.waitForSelector("#view tbody tr");
+	const opened = Date.now() - began;
+	assert.ok(opened < 15000, `opened in ${opened} ms`);
+	const sums = await page.evaluate(() => [lines.reduce((sum, line) => sum + line.self[0], 0), data.sums[0]]);
+	assert.equal(sums[0], sums[1]);
+	const clicked = Date.now();
+	await page.locator("#view a").first().click();
+	await page.waitForSelector("tr[data-line]");
+	await page.locator("tr[data-line]").first().click();
+	await page.waitForSelector("#detail a");
+	assert.ok(Date.now() - clicked < 10000, `a file and a line in ${Date.now() - clicked} ms`);
+	clean();
+});
+
+test("empty and one sample", async () => {
+	await open("empty");
+	assert.deepEqual(await cells(), []);
+	clean();
+	await open("one");
+	assert.deepEqual(await cells(), [["1.00 ms", "100.0 %", "1.00 ms", "100.0 %", "/srv/one.py"]]);
+	await openFile("one.py");
+	assert.deepEqual((await cells())[0].slice(4), ["2", "only"]);
+	clean();
+});
+
+test("no script or style but its own may run", async () => {
+	await open("hostile");
+	const policy = await page.locator('meta[http-equiv="Content-Security-Policy"]').getAttribute("content");
+	assert.match(policy, /^default-src 'none'; script-src 'sha256-[\w+/]+=*'; style-src 'sha256-[\w+/]+=*'; base-uri 'none'; form-action 'none'$/);
+	await page.evaluate(() => {
+		const script = document.createElement("script");
+		script.textContent = "window.hacked = 1";
+		document.body.append(script);
+	});
+	assert.equal(await page.evaluate(() => window.hacked), undefined);
+});
