@@ -272,11 +272,13 @@ static uint32_t address_symbol(struct pprof_reader *r, struct pprof_location *lo
 	return location->symbol;
 }
 
-/* The frames of a location into r->frames behind `depth`, innermost first; the new depth, at most REC_DEPTH_MAX. */
-static unsigned add_frames(struct pprof_reader *r, unsigned depth, uint64_t id)
+/* The frames of a location into r->frames behind `depth`, innermost first; the new depth, at most REC_DEPTH_MAX. *cut is set when more would
+ * follow. */
+static unsigned add_frames(struct pprof_reader *r, unsigned depth, uint64_t id, bool *cut)
 {
 	struct pprof_location *location = pprof_location(&r->tables, id);
 	const struct pprof_line *lines;
+	uint32_t taken = 0;
 
 	if (!location) {
 		r->doubts.references++;
@@ -288,9 +290,12 @@ static unsigned add_frames(struct pprof_reader *r, unsigned depth, uint64_t id)
 		return depth;
 	}
 	lines = pprof_lines(&r->tables, location);
-	for (uint32_t i = 0; i < location->line_count && depth < REC_DEPTH_MAX; i++)
-		r->frames[depth++] =
-			(struct frame_at){.symbol = function_symbol(r, lines[i].function), .line = lines[i].number};
+	while (taken < location->line_count && depth < REC_DEPTH_MAX) {
+		uint32_t symbol = function_symbol(r, lines[taken].function);
+
+		r->frames[depth++] = (struct frame_at){.symbol = symbol, .line = lines[taken++].number};
+	}
+	*cut |= taken < location->line_count;
 	return depth;
 }
 
@@ -300,10 +305,11 @@ static uint32_t find_node(struct pprof_reader *r, uint32_t thread)
 	uint64_t count = r->ids.bytes / sizeof(*ids), taken = 0;
 	unsigned depth = 0;
 	uint32_t node = 0;
+	bool cut = false;
 
 	for (; taken < count && depth < REC_DEPTH_MAX; taken++)
-		depth = add_frames(r, depth, ids[taken]);
-	if (taken < r->id_count || depth == REC_DEPTH_MAX) {
+		depth = add_frames(r, depth, ids[taken], &cut);
+	if (cut || taken < r->id_count) {
 		r->doubts.deep++;
 		depth = depth == REC_DEPTH_MAX ? depth - 1 : depth;
 		node = builder_child(r->to, thread, node, special_symbol(r, "<truncated>"), 0);

@@ -370,8 +370,8 @@ bool pprof_detect(const unsigned char *head, size_t bytes)
 	while (pb_next(&m, &field)) {
 		struct pprof_type type = {0};
 
-		if (field.number >= FIELD_COUNT || !has_right_wire(&field))
-			return false;
+		if (field.number >= FIELD_COUNT ? !typed : !has_right_wire(&field))
+			return false; /* fields to come stand behind those that are there */
 		if (field.number != PPROF_SAMPLE_TYPE && field.number != PPROF_PERIOD_TYPE)
 			continue;
 		if (field.value > 64 || take_type(pb_message_of(&field), &type))

@@ -226,9 +226,10 @@ static void put_rest(struct pprof *p, const struct value_column *period, const s
 static void put_profile(struct pprof *p)
 {
 	const struct value_column *shown = &p->columns[0];
-	struct value_column period = {.name = stack_tables_string(&p->tables, "wall"),
-	                              .unit = stack_tables_string(&p->tables, "nanoseconds")};
+	struct value_column period = {0};
 
+	period.name = stack_tables_string(&p->tables, "wall");
+	period.unit = stack_tables_string(&p->tables, "nanoseconds");
 	for (unsigned i = 0; i < p->column_count; i++) {
 		put_value_type(p, PPROF_SAMPLE_TYPE, &p->columns[i]);
 		if (p->columns[i].from == profile_weight(p->profile))

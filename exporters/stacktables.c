@@ -85,12 +85,13 @@ static uint32_t column_text(struct stack_tables *t, const char *text)
 
 static struct value_column column_of(struct stack_tables *t, enum value_index v)
 {
-	const char *name = t->profile->values[v].name, *unit = t->profile->values[v].unit;
+	const struct value_type *type = &t->profile->values[v];
+	struct value_column column = {.from = v};
 
 	/* "cpu" is the name by which all consumers of pprof know this. */
-	if (v == VALUE_ON_CPU && profile_has(t->profile, v))
-		name = "cpu";
-	return (struct value_column){.from = v, .name = column_text(t, name), .unit = column_text(t, unit)};
+	column.name = column_text(t, v == VALUE_ON_CPU && profile_has(t->profile, v) ? "cpu" : type->name);
+	column.unit = column_text(t, type->unit);
+	return column;
 }
 
 unsigned stack_tables_columns(struct stack_tables *t, struct value_column ret_columns[VALUE_COUNT])
