@@ -52,7 +52,6 @@ class Usage(cli.Folder):
             self.refuse(command, says="%s: not built yet" % command)
         for option in ("--native", "--blocking", "--opcodes", "--async", "--locals"):
             self.refuse("attach", "1", option, says="%s: not built yet" % option)
-        self.refuse("attach", "1", "--record", "x", says="--record: not built yet")
         self.refuse("attach", "1", "--mode", "exception", says="not built yet")
         for name in "pstats pprof speedscope firefox chrome svg dot callgrind heatmap dask jsonl otlp".split():
             self.refuse("attach", "1", "-f", name, says="-f %s: not built yet" % name)
