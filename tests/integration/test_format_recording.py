@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recordings: what is converted from one is what the run itself wrote; a writer that is killed loses the last second at most; windows, merging;
+a reader that knows nothing but docs/RECORDING.md agrees."""
+import collections
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+import cli
+import support
+
+READER = os.path.join(support.TOP, "tests", "tools", "read_recording.py")
+LONG = os.environ.get("SAMPLED_LONG") == "1"
+KILLS = 50 if LONG else 10
+
+
+@support.needs_python
+class Recording(cli.Folder):
+    def setUp(self):
+        super().setUp()
+        target = support.Target(support.newest(), "busy.py")
+        self.addCleanup(target.stop)
+        self.target = target.wait_ready()
+
+    def record(self, name, *args):
+        done = self.sampled("attach", self.target.pid, "-q", "-d", "1.2", "--record", name, *args)
+        self.assertEqual((done.returncode, done.stderr), (cli.DONE, b""))
+        return done.stdout.decode().split("\n")[:-1]
+
+    def collapsed(self, *args, error=b""):
+        done = self.sampled("convert", *args, "-f", "collapsed", "-o", "-")
+        self.assertEqual((done.returncode, done.stderr), (cli.DONE, error))
+        return done.stdout
+
+    def read(self, name):
+        with open(self.path(name), "rb") as file:
+            return file.read()
+
+    def test_alone_nothing_else_is_written(self):
+        self.assertEqual(self.record("a.sampled"), ["a.sampled"])
+        self.assertEqual(os.listdir(self.folder), ["a.sampled"])
+        self.assertEqual(os.stat(self.path("a.sampled")).st_mode & 0o777, 0o600)
+        self.assertGreater(cli.samples(self.collapsed("a.sampled")), 200)
+
+    def test_converted_is_what_the_run_wrote(self):
+        for number, args in enumerate(([], ["--no-idle"], ["--mode", "gil"], ["--omit", "truth"], ["--stop", "busy"], ["-t", "MainThread"])):
+            name = "%d.sampled" % number
+            self.assertEqual(self.record(name, "-o", "live.collapsed", "-f", "collapsed", *args), [name, "live.collapsed"])
+            self.assertEqual(self.collapsed(name), self.read("live.collapsed"), args)
+
+    def test_accounting_is_that_of_the_run(self):
+        self.record("a.sampled", "--no-idle", "-f", "text", "-o", "live.txt")
+        self.assertEqual(self.sampled("convert", "a.sampled", "-o", "back.txt").stdout, b"back.txt\n")
+        self.assertEqual(self.read("back.txt"), self.read("live.txt"))
+
+    def test_a_stranger_reads_it(self):
+        self.record("a.sampled")
+        done = subprocess.run([sys.executable, READER, self.path("a.sampled"), "--collapsed"], stdout=subprocess.PIPE, check=True)
+        self.assertEqual(sorted(done.stdout.split(b"\n")), sorted(self.collapsed("a.sampled").split(b"\n")))
+
+    def test_windows(self):
+        self.record("a.sampled")
+        whole = cli.samples(self.collapsed("a.sampled"))
+        parts = [["--to", "300ms"], ["--from", "300ms", "--to", "700ms"], ["--from", "700ms"]]
+        counts = [cli.samples(self.collapsed("a.sampled", *part)) for part in parts]
+        self.assertEqual(sum(counts), whole)
+        self.assertTrue(all(count > whole / 20 for count in counts), counts)
+        self.assertEqual(self.collapsed("a.sampled", "--from", "1h"), b"")
+
+    def test_several_merge(self):
+        self.record("a.sampled")
+        self.record("b.sampled")
+        lines = collections.Counter()
+        for name in ("a.sampled", "b.sampled"):
+            for line in support.parse_collapsed(self.collapsed(name)):
+                lines[line.text.rpartition(" ")[0]] += line.count
+        merged = {line.text.rpartition(" ")[0]: line.count for line in support.parse_collapsed(self.collapsed("a.sampled", "b.sampled"))}
+        self.assertEqual(merged, dict(lines))
+
+    def test_snapshots_go_on_recording(self):
+        process = support.start_sampled("attach", self.target.pid, "-q", "-d", "1.5", "--record", "a.sampled", "-o", "live.collapsed", cwd=self.folder)
+        time.sleep(0.8)
+        process.send_signal(signal.SIGUSR1)
+        out, error = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, error), (cli.DONE, b""))
+        self.assertEqual(out, b"live.0001.collapsed\na.sampled\nlive.collapsed\n")
+        self.assertEqual(self.collapsed("a.sampled"), self.read("live.collapsed"))
+
+    def test_a_damaged_block_is_named_and_what_is_before_it_kept(self):
+        self.record("a.sampled", "-r", "2000")
+        data = bytearray(self.read("a.sampled"))
+        data[-100] ^= 1
+        with open(self.path("b.sampled"), "wb") as file:
+            file.write(data)
+        done = self.sampled("convert", "b.sampled", "-f", "collapsed", "-o", "-")
+        self.assertEqual(done.returncode, cli.DONE)
+        self.assertRegex(done.stderr, rb"\Asampled: b.sampled: block \d+, at byte \d+, is damaged \(what is before it was read\)\n\Z")
+        self.assertGreater(cli.samples(done.stdout), 100)
+
+    def test_what_cannot_be_a_recording(self):
+        os.symlink("elsewhere", self.path("link"))
+        os.mkdir(self.path("folder"))
+        for name, why in (("link", "symbolic link"), ("folder", "directory"), ("/dev/null", "not a regular file"), ("no/x", "No such file")):
+            done = self.sampled("attach", self.target.pid, "-d", "1", "--record", name)
+            self.assert_error(done, cli.FAILED, "cannot write %s" % name, why)
+        self.assert_error(self.sampled("attach", self.target.pid, "--record", "-"), cli.USAGE, "a recording is a file")
+        self.assert_error(self.sampled("attach", self.target.pid, "--record", "x", "-f", "text", "-o", "x"), cli.USAGE, "named for two files")
+        self.assert_error(self.sampled("attach", self.target.pid, "-o", "x.sampled"), cli.USAGE, "--record FILE")
+        self.assertEqual(sorted(os.listdir(self.folder)), ["folder", "link"])
+
+    def test_none_is_left_where_nothing_can_be_attached(self):
+        self.assert_error(self.sampled("attach", "999999999", "--record", "a.sampled"), cli.NO_PYTHON)
+        self.assertEqual(os.listdir(self.folder), [])
+
+
+@support.needs_python
+class Killed(cli.Folder):
+    def test_reads_up_to_the_last_closed_block(self):
+        chance = random.Random(4711)
+        with support.Target(support.newest(), "busy.py") as target:
+            for number in range(KILLS):
+                self.kill_once(target.pid, "%d.sampled" % number, chance.uniform(0.05, 4.0))
+
+    def kill_once(self, pid, name, seconds):
+        process = support.start_sampled("attach", pid, "-q", "-r", "1000", "--record", name, cwd=self.folder)
+        deadline = time.monotonic() + 20
+        while not os.path.exists(self.path(name)) and time.monotonic() < deadline:
+            time.sleep(0.002)
+        start = time.monotonic()
+        time.sleep(seconds)
+        process.kill()
+        lived = time.monotonic() - start
+        process.communicate(timeout=60)
+        done = self.sampled("convert", name, "-f", "text", "-o", "-")
+        if os.path.getsize(self.path(name)) < 16:
+            self.assertLess(lived, 0.5, "its head is written at once")
+            return
+        self.assertEqual(done.returncode, cli.DONE, (seconds, done.stderr))
+        self.assertRegex(done.stderr, rb"\Asampled: %s: it was not ended: cut off behind block \d+, at byte \d+ " % name.encode())
+        match = re.search(rb"duration +(\d+\.\d+) (s|ms)", done.stdout)
+        covered = float(match.group(1)) * (1 if match.group(2) == b"s" else 1e-3) if match else 0
+        # A second in the open block, 150 ms of runs that were open, and what a busy machine adds.
+        self.assertGreater(covered, lived - 1.15 - 0.6, "of %.2f s lived" % lived)
+
+
+if __name__ == "__main__":
+    unittest.main()
