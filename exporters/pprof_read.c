@@ -450,8 +450,7 @@ static int take_numbers(const struct pb_field *field, struct pprof_reader *r,
 /* Takes the sample apart that stands in tables.field. */
 static int take_sample(struct pprof_reader *r)
 {
-	const unsigned char *data = (const unsigned char *)r->tables.field.data;
-	struct pb_message m = {.at = data, .end = data + r->tables.field.bytes};
+	struct pb_message m = pb_message_in(&r->tables.field);
 	struct pb_field field;
 	int err = 0;
 

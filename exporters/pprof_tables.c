@@ -204,8 +204,7 @@ static int take_sample_type(struct pprof_tables *t, struct pb_message m)
 /* A field of bytes, which stand in t->field. */
 static int take_bytes(struct pprof_tables *t, uint32_t number)
 {
-	const unsigned char *data = (const unsigned char *)t->field.data;
-	struct pb_message m = {.at = data, .end = data + t->field.bytes};
+	struct pb_message m = pb_message_in(&t->field);
 	uint64_t string;
 
 	switch (number) {

@@ -134,6 +134,14 @@ struct pb_message pb_message_of(const struct pb_field *field)
 	return (struct pb_message){.at = field->data, .end = field->data + field->value};
 }
 
+struct pb_message pb_message_in(const struct buf *bytes)
+{
+	static const unsigned char nothing;
+	const unsigned char *data = bytes->data ? (const unsigned char *)bytes->data : &nothing;
+
+	return (struct pb_message){.at = data, .end = data + bytes->bytes};
+}
+
 static bool take_value(struct pb_message *m, struct pb_field *field)
 {
 	size_t fixed = field->wire == PB_FIXED64 ? 8 : 4;

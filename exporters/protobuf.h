@@ -47,6 +47,7 @@ struct pb_message {
 };
 
 struct pb_message pb_message_of(const struct pb_field *field);
+struct pb_message pb_message_in(const struct buf *bytes);
 /* The next field. False: the end, or malformed. */
 bool pb_next(struct pb_message *message, struct pb_field *ret_field);
 /* The next number of a packed field (PB_BYTES), as varints. False: the end, or malformed. */
