@@ -49,12 +49,12 @@ static void print_side(const struct diff_view *view, enum side side, struct writ
 	buf_printf(&line, "  %-7s ", side_names[side]);
 	utf8_fit(&line, view->titles[side], 60, true);
 	buf_puts(&line, ": ");
-	if (view->facts[side]) {
+	if (d->has_samples) {
 		facts_count_text(count, sizeof(count), d->wholes[side].self_samples);
 		buf_printf(&line, "%s samples", count);
 	}
-	if (!view->facts[side] || strcmp(d->unit, "samples") != 0) {
-		buf_printf(&line, "%s%.6g ", view->facts[side] ? ", " : "", d->wholes[side].self);
+	if (!d->has_samples || strcmp(d->unit, "samples") != 0) {
+		buf_printf(&line, "%s%.6g ", d->has_samples ? ", " : "", d->wholes[side].self);
 		utf8_fit(&line, d->unit, 40, false);
 	}
 	if (d->duration_s[side] > 0)
@@ -135,9 +135,11 @@ static void print_part(const struct diff_view *view, bool grew, struct writer *t
 	uint32_t shown = 0, left_out = 0;
 
 	heading(view, to, grew ? "GREW" : "SHRANK");
-	writer_printf(to, "%7s%29s%7s%27s%s\n", "self %", "", "total %", "", has_rates(d) ? "self s/s" : "");
-	writer_printf(to, " before   after   change   95 %%    before   after   change   95 %%   %s\n",
-	              has_rates(d) ? " before   after" : "");
+	writer_printf(to, "%7s%29s%7s", "self %", "", "total %");
+	if (has_rates(d))
+		writer_printf(to, "%27s%s", "", "self s/s");
+	writer_puts(to, "\n before   after   change   95 %    before   after   change   95 %");
+	writer_puts(to, has_rates(d) ? "    before   after\n" : "\n");
 	for (uint32_t i = 0; i < d->row_count && !to->err; i++) {
 		if (!is_in(view, &d->rows[i], grew))
 			continue;
@@ -210,7 +212,7 @@ static void json_side(const struct diff_view *view, enum side side, struct write
 	writer_printf(to, "\"%s\":{\"file\":", side_names[side]);
 	writer_json_string(to, view->titles[side]);
 	writer_printf(to, ",\"sum\":%.9g", d->wholes[side].self);
-	if (facts)
+	if (d->has_samples)
 		writer_printf(to, ",\"samples\":%" PRIu64, d->wholes[side].self_samples);
 	if (d->duration_s[side] > 0)
 		writer_printf(to, ",\"duration_s\":%.9g", d->duration_s[side]);

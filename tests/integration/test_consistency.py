@@ -4,6 +4,7 @@
 Of one input the same bytes come out each time; what can be read back has the same stacks and the same sum; and in what is written self
 values add up to the whole, and no callee has more than its caller."""
 import collections
+import marshal
 import os
 import re
 import subprocess
@@ -80,7 +81,8 @@ class Consistency(cli.Folder):
         done = self.convert("first.out", "collapsed", "back.collapsed")
         if done.returncode == cli.USAGE and b"no stacks" in done.stderr:  # function totals only: they stay what they are
             self.assertEqual(self.convert("first.out", name, "again.out").returncode, cli.DONE)
-            self.assertEqual(self.read("again.out"), self.read("first.out"))
+            content = marshal.loads if name == "pstats" else bytes  # a dict, whose order says nothing
+            self.assertEqual(content(self.read("again.out")), content(self.read("first.out")))
             return
         self.assertEqual((done.returncode, done.stderr), (cli.DONE, b""))
         before, after = self.read(source), self.read("back.collapsed")

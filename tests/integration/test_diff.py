@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """sampled diff: tables, JSON, exit statuses, the differential flame graph, on files whose numbers are known and on a real program."""
+import cProfile
 import json
 import os
 import subprocess
@@ -84,6 +85,30 @@ class Diff(cli.Folder):
         self.assertEqual({change[0]: change[3] for change in data["comparison"]["changes"]}, {"parse": "grew", "old": "gone", "new": "new"})
         page = self.sampled("diff", "old.collapsed", "new.collapsed", "-o", "-", "-f", "svg").stdout
         self.assertEqual(page, open(self.path("out.svg"), "rb").read())
+
+    def test_call_graphs(self):
+        """Function totals can be compared, also with stacks; what was counted exactly has no noise."""
+        source = "def f(n): return sum(range(n))\ndef g(n): return max(range(n))\n"
+        for name, times in (("a.pstats", 1), ("b.pstats", 8)):
+            profile = cProfile.Profile()
+            code = compile(source, "job.py", "exec")
+            functions = {}
+            exec(code, functions)
+            profile.enable()
+            for _ in range(20):
+                functions["f"](20000 * times)
+                functions["g"](20000)
+            profile.disable()
+            profile.dump_stats(self.path(name))
+        done = self.sampled("diff", "a.pstats", "b.pstats", "--json")
+        if done.returncode == cli.FAILED and b"in no format that is known" in done.stderr:
+            self.skipTest("pstats is not read yet")
+        functions = {function["name"]: function for function in json.loads(done.stdout)["functions"]}
+        self.assertGreater(functions["f"]["total"]["points"], 10)
+        self.assertIsNone(functions["f"]["self"]["significant"])
+        self.assertEqual(self.sampled("diff", "a.pstats", "b.pstats", "--fail-above", "10").returncode, ABOVE)
+        self.assertEqual(self.sampled("diff", "a.pstats", "new.collapsed").returncode, cli.DONE)
+        self.assert_error(self.sampled("diff", "a.pstats", "new.collapsed", "-o", "x.html"), cli.USAGE, "no stacks")
 
     def test_filters_and_standard_input(self):
         data = self.json("old.collapsed", "new.collapsed", "--focus", "parse|steady")
