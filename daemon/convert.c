@@ -69,6 +69,17 @@ static int read_option(struct convert *c, int letter, struct fault *fault)
 	}
 }
 
+static int check_svg(const struct convert *c, struct fault *fault)
+{
+	if (strcmp(c->format->name, "pstats") != 0)
+		return fault_set(fault, -EINVAL, "-f dot -o NAME.svg writes the call graph alone",
+		                 "--svg: goes with -f pstats");
+	if (strcmp(c->output, "-") == 0)
+		return fault_set(fault, -EINVAL, "name the pstats file with -o",
+		                 "--svg: there is no place beside standard output");
+	return 0;
+}
+
 static int check(struct convert *c, int operands, struct fault *fault)
 {
 	int err;
@@ -79,12 +90,8 @@ static int check(struct convert *c, int operands, struct fault *fault)
 		return fault_set(fault, -EINVAL, "-o FILE, or -o - for standard output", "convert: no output named");
 	err = c->format_name ? output_find_format(c->format_name, &c->format, fault)
 	                     : output_guess_format(c->output, &c->format, fault);
-	if (!err && c->svg && strcmp(c->format->name, "pstats") != 0)
-		return fault_set(fault, -EINVAL, "-f dot -o NAME.svg writes the call graph alone",
-		                 "--svg: goes with -f pstats");
-	if (!err && c->svg && strcmp(c->output, "-") == 0)
-		return fault_set(fault, -EINVAL, "name the pstats file with -o",
-		                 "--svg: there is no place beside standard output");
+	if (!err && c->svg)
+		err = check_svg(c, fault);
 	if (!err && c->options.history_interval_ns && strcmp(c->format->name, "dask") != 0)
 		return fault_set(fault, -EINVAL, "-f dask", "--history: %s has none", c->format->name);
 	return err;

@@ -281,6 +281,33 @@ Test(outputs, snapshot_names)
 	}
 }
 
+Test(outputs, call_graphs_as_svg)
+{
+	struct outputs outputs;
+	struct fault fault;
+
+	expect("attach -f pstats -o d.d/a.pstats --svg", 2, (const char *[]){"pstats", "dot"},
+	       (const char *[]){"d.d/a.pstats", "d.d/a.svg"});
+	expect("attach -f text -f pstats -o stem --svg", 3, (const char *[]){"text", "pstats", "dot"},
+	       (const char *[]){"stem.txt", "stem.pstats", "stem.svg"});
+	expect("attach -f dot -f text -o stem", 2, (const char *[]){"dot", "text"},
+	       (const char *[]){"stem.dot", "stem.txt"});
+	cr_assert_eq(plan(&outputs, "attach -o a.pstats -f pstats --svg", &fault), 0);
+	cr_assert(!outputs.items[0].svg && outputs.items[1].svg);
+	cr_assert_str_eq(outputs.items[1].stem, "a");
+	cr_assert_str_eq(outputs.items[1].suffix, ".svg");
+	outputs_release(&outputs);
+	cr_assert_eq(plan(&outputs, "attach -f dot -o a.svg", &fault), 0);
+	cr_assert(outputs.items[0].svg);
+	outputs_release(&outputs);
+	cr_assert_eq(plan(&outputs, "attach -f dot -o a.dot", &fault), 0);
+	cr_assert_not(outputs.items[0].svg);
+	outputs_release(&outputs);
+	refuse_plan("attach --svg", "--svg: goes with -f pstats");
+	refuse_plan("attach -f pstats -o - --svg", "no place beside standard output");
+	refuse_plan("attach -f pstats -f dot -o a.pstats -o a.svg --svg", "named for two formats");
+}
+
 Test(outputs, refused)
 {
 	refuse_plan("attach -f nonsense", "-f nonsense: no such format");
