@@ -62,6 +62,17 @@ static int read_option(struct convert *c, int letter, struct fault *fault)
 	}
 }
 
+static int check_svg(const struct convert *c, struct fault *fault)
+{
+	if (strcmp(c->format->name, "pstats") != 0)
+		return fault_set(fault, -EINVAL, "-f dot -o NAME.svg writes the call graph alone",
+		                 "--svg: goes with -f pstats");
+	if (strcmp(c->output, "-") == 0)
+		return fault_set(fault, -EINVAL, "name the pstats file with -o",
+		                 "--svg: there is no place beside standard output");
+	return 0;
+}
+
 static int check(struct convert *c, int operands, struct fault *fault)
 {
 	int err;
@@ -72,13 +83,7 @@ static int check(struct convert *c, int operands, struct fault *fault)
 		return fault_set(fault, -EINVAL, "-o FILE, or -o - for standard output", "convert: no output named");
 	err = c->format_name ? output_find_format(c->format_name, &c->format, fault)
 	                     : output_guess_format(c->output, &c->format, fault);
-	if (!err && c->svg && strcmp(c->format->name, "pstats") != 0)
-		return fault_set(fault, -EINVAL, "-f dot -o NAME.svg writes the call graph alone",
-		                 "--svg: goes with -f pstats");
-	if (!err && c->svg && strcmp(c->output, "-") == 0)
-		return fault_set(fault, -EINVAL, "name the pstats file with -o",
-		                 "--svg: there is no place beside standard output");
-	return err;
+	return err || !c->svg ? err : check_svg(c, fault);
 }
 
 /* A call graph goes into formats that hold no more. */

@@ -103,7 +103,7 @@ static int run(const struct streams *s, const char *option, struct fault *fault)
 {
 	struct buf said = {0};
 	int status, err;
-	pid_t pid;
+	pid_t pid = -1;
 
 	err = spawn(&pid, s, option);
 	if (err == -ENOENT)
@@ -128,7 +128,7 @@ static int run(const struct streams *s, const char *option, struct fault *fault)
 
 int graphviz_check(struct fault *fault)
 {
-	struct streams s;
+	struct streams s = {.in_fd = -1, .out_fd = -1, .error_fd = -1};
 	int err = streams_open(&s, fault);
 
 	if (!err) {
@@ -171,7 +171,7 @@ static int copy(int fd, struct writer *to, struct fault *fault)
 int graphviz_write(const struct callgraph *graph, const struct export_options *options, struct writer *to,
                    struct fault *fault)
 {
-	struct streams s;
+	struct streams s = {.in_fd = -1, .out_fd = -1, .error_fd = -1};
 	int err = streams_open(&s, fault);
 
 	if (err)
