@@ -37,7 +37,7 @@ class Usage(cli.Folder):
         self.refuse("attach", "-1", says="no such option")
         self.refuse("attach", "1", "-r", "0", says="not a rate")
         self.refuse("attach", "1", "-d", "-3", says="not a duration")
-        self.refuse("attach", "1", "-f", "nonsense", says="flamegraph collapsed text")
+        self.refuse("attach", "1", "-f", "nonsense", says="formats: flamegraph collapsed")
         self.refuse("attach", "1", "-f", "text", "-f", "collapsed", "-o", "-", says="one format only")
         self.refuse("attach", "1", "-f", "text", "-o", "a", "-o", "b", says="do not pair")
         self.refuse("attach", "1", "-o", "a.unknown", says="tells no format")
