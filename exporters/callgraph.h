@@ -53,10 +53,10 @@ struct callgraph {
 	double sampled_s;             /* all self times */
 	bool from_samples;            /* calls are counts of samples, not of calls */
 	bool has_samples;             /* self_samples and outer_samples are known: it was made from profiles */
-	bool edges_are_counts;        /* the file had counts of calls for edges and nothing else; their times are guessed */
-	bool strip_dirs;              /* files go in by their last part; set it before the first function */
-	struct buf facts; /* lines for people, each "label: text\n" and safe to print: what was sampled and lost */
-	bool is_time;     /* the times are seconds; false: the weight has another unit, see unit */
+	bool edges_are_counts; /* the file had counts of calls for edges and nothing else; their times are guessed */
+	bool strip_dirs;       /* files go in by their last part; set it before the first function */
+	struct buf facts;      /* lines for people, each "label: text\n" and safe to print: what was sampled and lost */
+	bool is_time;          /* the times are seconds; false: the weight has another unit, see unit */
 	const char *
 		unit; /* of self_s and total_s: "seconds", or what the profile's weight is counted in; static, or the profile's */
 	int err; /* sticky: -ENOMEM */

@@ -173,6 +173,19 @@ int stats_compare_functions(const struct stats *s, uint32_t left, uint32_t right
 	return order ? order : compare_strings(s, a->name, b->name);
 }
 
+const char *stats_fact(const struct callgraph *graph, size_t *at, size_t *ret_bytes)
+{
+	const char *line, *newline;
+
+	if (*at >= graph->facts.bytes)
+		return NULL;
+	line = graph->facts.data + *at;
+	newline = memchr(line, '\n', graph->facts.bytes - *at);
+	*ret_bytes = newline ? (size_t)(newline - line) : graph->facts.bytes - *at;
+	*at += *ret_bytes + 1;
+	return line;
+}
+
 /* --- calls --- */
 
 struct end {

@@ -39,6 +39,9 @@ const char *stats_file(const struct stats *stats, uint32_t function, size_t *ret
 /* Not NUL-terminated. */
 const char *stats_safe_name(const struct stats *stats, uint32_t function, size_t *ret_bytes);
 
+/* The next line of the graph's facts, without its end; *at is 0 at first. NULL: there are no more. */
+const char *stats_fact(const struct callgraph *graph, size_t *at, size_t *ret_bytes);
+
 /* A call graph with files by their last part. Functions that become alike are added up. Of two callers of one function that become alike
  * pstats keeps the last one only: so do graphs that were read from its files, so that both show the same. 0 or -ENOMEM; *ret_graph is to be
  * released either way. */

@@ -112,6 +112,8 @@ static void add_json_head(struct writer *to, const struct stats_view *v)
 {
 	const struct stats *s = v->stats;
 	struct buf line = {0};
+	const char *fact;
+	size_t at = 0, bytes;
 
 	writer_printf(to, "{\"counts\": \"%s\"", s->graph->from_samples ? "samples" : "calls");
 	add_string(to, "unit", s->graph->unit);
@@ -120,14 +122,11 @@ static void add_json_head(struct writer *to, const struct stats_view *v)
 	add_double(to, "tottime", s->graph->sampled_s);
 	add_key(to, "facts");
 	writer_putc(to, '[');
-	for (const char *at = s->graph->facts.data, *end = at + s->graph->facts.bytes; at < end;) {
-		const char *newline = memchr(at, '\n', (size_t)(end - at));
-
-		writer_puts(to, at == s->graph->facts.data ? "" : ", ");
+	while ((fact = stats_fact(s->graph, &at, &bytes)) != NULL) {
+		writer_puts(to, line.bytes ? ", " : "");
 		line.bytes = 0;
-		buf_add(&line, at, (size_t)(newline - at));
+		buf_add(&line, fact, bytes);
 		writer_json_string(to, buf_text(&line));
-		at = newline + 1;
 	}
 	writer_putc(to, ']');
 	buf_release(&line);

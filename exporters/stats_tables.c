@@ -65,28 +65,30 @@ static void add_name(struct writer *to, const struct stats *stats, uint32_t func
 	writer_add(to, name, bytes);
 }
 
+/* "lost: torn: 0", "thread time not sampled: 0 s" */
+static bool is_nought(const char *fact, size_t bytes)
+{
+	const char *end = fact + bytes;
+
+	return (bytes > 3 && memcmp(end - 3, ": 0", 3) == 0) || (bytes > 5 && memcmp(end - 5, ": 0 s", 5) == 0);
+}
+
 /* The facts that are not nought, in lines of NOTES_COLUMNS. */
 static void add_facts(const struct callgraph *graph, struct writer *to)
 {
-	const char *at = graph->facts.data, *end = at + graph->facts.bytes;
-	size_t column = 0;
+	size_t column = 0, at = 0, bytes;
+	const char *fact;
 
-	while (at < end) {
-		const char *newline = memchr(at, '\n', (size_t)(end - at));
-		size_t bytes = (size_t)(newline - at);
-
-		/* "lost: torn: 0", "thread time not sampled: 0 s" */
-		if (!(bytes > 3 &&
-		      (memcmp(newline - 3, ": 0", 3) == 0 || (bytes > 5 && memcmp(newline - 5, ": 0 s", 5) == 0)))) {
-			if (column > 0 && column + bytes + 2 > NOTES_COLUMNS) {
-				writer_puts(to, ";\n");
-				column = 0;
-			}
-			writer_puts(to, column > 0 ? "; " : INDENT " ");
-			writer_add(to, at, bytes);
-			column += (column > 0 ? 2 : strlen(INDENT " ")) + bytes;
+	while ((fact = stats_fact(graph, &at, &bytes)) != NULL) {
+		if (is_nought(fact, bytes))
+			continue;
+		if (column > 0 && column + bytes + 2 > NOTES_COLUMNS) {
+			writer_puts(to, ";\n");
+			column = 0;
 		}
-		at = newline + 1;
+		writer_puts(to, column > 0 ? "; " : INDENT " ");
+		writer_add(to, fact, bytes);
+		column += (column > 0 ? 2 : strlen(INDENT " ")) + bytes;
 	}
 	if (column > 0)
 		writer_putc(to, '\n');
