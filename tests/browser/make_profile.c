@@ -68,10 +68,7 @@ static void make_hostile(struct profile *p, const char *source)
 
 		snprintf(name, sizeof(name), "tiny_%" PRIu32, i);
 		at = built_child(p, nameless, 0, built_symbol(p, name, "/srv/app/tiny.py", i), i);
-		p->threads[nameless].nodes[at].self[VALUE_SAMPLES] = 1;
-		p->threads[nameless].nodes[at].self[VALUE_WALL] = 20000;
-		p->processes[process].facts.samples++;
-		p->processes[process].facts.attempts++;
+		built_short_sample(p, nameless, at, 20000);
 	}
 	p->processes[process].facts.lost[LOSS_TORN] = 7;
 	p->processes[process].facts.attempts += 7;

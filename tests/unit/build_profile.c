@@ -165,6 +165,15 @@ void built_sample(struct profile *profile, uint32_t thread, uint32_t node, uint6
 	facts->runs++;
 }
 
+void built_short_sample(struct profile *profile, uint32_t thread, uint32_t node, uint32_t weight_ns)
+{
+	struct thread_tree *tree = &profile->threads[thread];
+
+	built_sample(profile, thread, node, 1, 0);
+	tree->nodes[node].self[VALUE_WALL] -= 1000000 - weight_ns;
+	tree->runs[tree->run_count - 1].weight_ns = weight_ns;
+}
+
 static struct source_place own_place;
 
 static const struct source_place *enter_own(void *context, int32_t pid, uint64_t start_time)

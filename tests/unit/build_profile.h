@@ -19,6 +19,8 @@ uint32_t built_symbol(struct profile *profile, const char *name, const char *fil
 uint32_t built_child(struct profile *profile, uint32_t thread, uint32_t parent, uint32_t symbol, uint32_t line);
 /* Adds `count` samples of a millisecond each with these STATUS_* bits to a node, to its process' facts, and as a run behind the thread's last. */
 void built_sample(struct profile *profile, uint32_t thread, uint32_t node, uint64_t count, unsigned status);
+/* Adds one sample with this weight and no status, as a run too. */
+void built_short_sample(struct profile *profile, uint32_t thread, uint32_t node, uint32_t weight_ns);
 
 /* Says of every process that it has the test's own root and current directory. */
 extern const struct source_access built_sources;
