@@ -37,17 +37,17 @@ static int read_head(struct tachyon_file *f, struct fault *fault)
 {
 	unsigned char head[HEAD_BYTES];
 	int err = read_part(f, head, sizeof(head), 0, fault);
-	uint32_t version, config;
+	uint32_t layout, config;
 
 	if (err)
 		return err;
 	f->big_endian = head[0] == 'T';
-	version = tachyon_u32(head + 4, f->big_endian);
-	if (version != 1)
+	layout = tachyon_u32(head + 4, f->big_endian);
+	if (layout != 1)
 		return fault_set(fault, -ENOTSUP, "python -m profiling.sampling replay reads it",
 		                 "version %" PRIu32
 		                 " of Tachyon's binary format is not known (Python %u.%u.%u wrote it)",
-		                 version, head[8], head[9], head[10]);
+		                 layout, head[8], head[9], head[10]);
 	f->python_version = (uint32_t)head[8] << 16 | (uint32_t)head[9] << 8 | head[10];
 	f->start_us = tachyon_u64(head + 12, f->big_endian);
 	f->interval_us = tachyon_u64(head + 20, f->big_endian);
