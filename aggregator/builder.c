@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* One file above 400 lines: all of it works on the one struct builder, part by part as in builder.h. */
 #include "aggregator/builder.h"
 
 #include <errno.h>

@@ -12,7 +12,9 @@
  * where all numbers but the fixed ones are varints. So that the counts are those of its own `replay`, frames of its coordinator are left out, as
  * there. The writer keeps the inner 256 frames of a stack and does not tell when there were more: such samples are counted.
  *
- * A sample weighs one interval, as in its own reports: it makes up for late ticks by bursts, so that the time between two samples tells little. */
+ * A sample weighs one interval, as in its own reports: it makes up for late ticks by bursts, so that the time between two samples tells little.
+ *
+ * One file above 400 lines: the state of a replay, and what each part of a record does to it. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
