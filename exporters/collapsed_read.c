@@ -362,6 +362,7 @@ static bool is_special(struct span name)
 static uint32_t frame_child(struct collapsed_reader *r, uint32_t parent, struct span text)
 {
 	struct span name, file = {0};
+	char special[32];
 	uint64_t line = 0;
 	uint32_t symbol;
 
@@ -369,8 +370,13 @@ static uint32_t frame_child(struct collapsed_reader *r, uint32_t parent, struct 
 		split_folded(text, &name, &file, &line);
 	else
 		split_colons(text, r->style, &name, &file, &line);
-	if (r->style == STYLE_AUSTIN && name.bytes == 4 && memcmp(name.at, ":GC:", 4) == 0)
-		name = (struct span){.at = "<GC>", .bytes = 4};
+	if (r->style == STYLE_AUSTIN && name.bytes > 2 && name.bytes < sizeof(special) && name.at[0] == ':' &&
+	    name.at[name.bytes - 1] == ':') { /* :GC:, :INVALID: */
+		memcpy(special, name.at, name.bytes);
+		special[0] = '<';
+		special[name.bytes - 1] = '>';
+		name.at = special;
+	}
 	symbol = builder_symbol(r->to, name.at, name.bytes, file.at ? file.at : "", file.bytes, 0,
 	                        file.bytes == 0 && is_special(name) ? FRAME_SPECIAL : FRAME_PYTHON, 0);
 	return builder_child(r->to, r->thread, parent, symbol, (uint32_t)line);
