@@ -187,5 +187,8 @@ Test(writer, formats_are_found_by_name_and_suffix)
 	cr_assert_str_eq(format_by_suffix("x.txt")->name, "text");
 	cr_assert_null(format_by_suffix("x.zzz"));
 	cr_assert_null(format_by_suffix("html"));
-	cr_assert_str_eq(format_names(), "flamegraph collapsed text");
+	cr_assert_eq(strncmp(format_names(), "flamegraph ", 11), 0, "the default is named first");
+	cr_assert_not_null(strstr(format_names(), " collapsed"));
+	cr_assert_null(strstr(format_names(), "perf"), "it is only read");
+	cr_assert_not_null(strstr(format_read_names(), "perf"));
 }
