@@ -3,7 +3,9 @@
  * order, as merge() and json.dump(sort_keys=True) change it; so a tree is gathered first and handed to the builder when it is whole. The
  * parser does not recurse, and takes stacks as deep as ours.
  *
- * An entry of a history stands at its time: a window of time takes or leaves it whole, counted from the first entry. */
+ * An entry of a history stands at its time: a window of time takes or leaves it whole, counted from the first entry.
+ *
+ * Somewhat long for one file: the parser's callbacks are many, and all work on one state. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

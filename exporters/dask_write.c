@@ -14,13 +14,26 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/utf8.h"
 #include "exporters/facts.h"
 #include "exporters/formats.h"
 #include "exporters/intern.h"
+#include "exporters/source.h"
+
+enum {
+	FILES_MAX = 2000,     /* read for their lines */
+	LINE_BYTES_MAX = 200, /* longer ones are cut */
+};
 
 /* Where a node of the trie was met first. */
 struct origin {
-	uint32_t symbol, line;
+	uint32_t symbol, line, process;
+};
+
+/* A node whose source line is wanted. */
+struct wanted {
+	struct origin origin;
+	uint32_t node;
 };
 
 /* Samples of one node in one interval. */
@@ -35,6 +48,8 @@ struct dask {
 	struct pair_set nodes; /* of the trie: (parent, identifier); number 0 is the root */
 	struct buf origins;    /* struct origin a node */
 	struct buf scratch;    /* an identifier while it is made */
+	struct text_set lines; /* of sources */
+	uint32_t *line_of;     /* a node's, a number in lines; NULL: sources are not read. INTERN_FAILED: none */
 	uint32_t **nodes_of;   /* a thread's nodes → the trie's */
 	uint64_t *counts;      /* a node's samples, with those below it once add_up() was there */
 	uint32_t *child, *sibling;
@@ -48,9 +63,9 @@ static bool is_failed(struct dask *d, bool failed)
 	return d->err != 0;
 }
 
-static uint32_t trie_child(struct dask *d, uint32_t parent, uint32_t symbol, uint32_t line)
+static uint32_t trie_child(struct dask *d, uint32_t parent, struct origin origin)
 {
-	const struct symbol *s = &d->profile->symbols[symbol];
+	const struct symbol *s = &d->profile->symbols[origin.symbol];
 	uint32_t before = d->nodes.count, identifier, node;
 
 	d->scratch.bytes = 0;
@@ -63,7 +78,7 @@ static uint32_t trie_child(struct dask *d, uint32_t parent, uint32_t symbol, uin
 		return 0;
 	node = pair_set_add(&d->nodes, parent, identifier);
 	if (d->nodes.count > before)
-		buf_add(&d->origins, &(struct origin){.symbol = symbol, .line = line}, sizeof(struct origin));
+		buf_add(&d->origins, &origin, sizeof(origin));
 	return is_failed(d, node == INTERN_FAILED || d->origins.err) ? 0 : node;
 }
 
@@ -77,7 +92,10 @@ static void add_tree(struct dask *d, uint32_t thread)
 		return;
 	/* By number, parents first: the order in which they were first seen. */
 	for (uint32_t n = 1; n < tree->node_count && !d->err; n++)
-		to[n] = trie_child(d, to[tree->nodes[n].parent], tree->nodes[n].symbol, tree->nodes[n].line);
+		to[n] = trie_child(d, to[tree->nodes[n].parent],
+		                   (struct origin){.symbol = tree->nodes[n].symbol,
+		                                   .line = tree->nodes[n].line,
+		                                   .process = tree->process});
 }
 
 /* Children in the order in which they were first met. */
@@ -108,6 +126,90 @@ static void build(struct dask *d)
 		link_children(d);
 }
 
+/* --- source lines --- */
+
+static const struct origin *origin_of(const struct dask *d, uint32_t node)
+{
+	return (const struct origin *)(const void *)d->origins.data + node;
+}
+
+static int compare_wanted(const void *left, const void *right, void *context)
+{
+	const struct origin *a = &((const struct wanted *)left)->origin, *b = &((const struct wanted *)right)->origin;
+	const struct symbol *symbols = context;
+	int files = strcmp(symbols[a->symbol].file, symbols[b->symbol].file);
+
+	if (a->process != b->process)
+		return a->process < b->process ? -1 : 1;
+	if (files)
+		return files;
+	return (a->line > b->line) - (a->line < b->line);
+}
+
+/* As distributed does it: without the blanks before it, and with its end. */
+static void keep_line(struct dask *d, const struct wanted *wanted, const char *text, size_t bytes)
+{
+	while (bytes > 0 && (*text == ' ' || *text == '\t' || *text == '\f')) {
+		text++;
+		bytes--;
+	}
+	d->scratch.bytes = 0;
+	utf8_add_valid(&d->scratch, text, bytes < LINE_BYTES_MAX ? bytes : LINE_BYTES_MAX);
+	buf_putc(&d->scratch, '\n');
+	if (!d->scratch.err)
+		d->line_of[wanted->node] = text_set_add(&d->lines, d->scratch.data, d->scratch.bytes);
+}
+
+/* One pass over a file for its wanted lines, which are in rising order. */
+static void read_file(struct dask *d, const struct wanted *wanted, size_t count, const struct buf *source)
+{
+	const char *at = source->data, *end = source->data + source->bytes;
+	size_t next = 0;
+
+	for (uint32_t line = 1; at < end && next < count; line++) {
+		const char *stop = memchr(at, '\n', (size_t)(end - at));
+		size_t bytes = (size_t)((stop ? stop : end) - at);
+
+		for (; next < count && wanted[next].origin.line == line; next++)
+			keep_line(d, &wanted[next], at, bytes);
+		at = stop ? stop + 1 : end;
+	}
+}
+
+/* Lines that cannot be read, or are beyond the bound, stay empty. */
+static void read_sources(struct dask *d, const struct source_access *access)
+{
+	const struct symbol *symbols = d->profile->symbols;
+	struct wanted *wanted = calloc(d->nodes.count, sizeof(*wanted));
+	struct buf source = {0};
+	size_t count = 0, files = 0;
+
+	d->line_of = malloc(d->nodes.count * sizeof(*d->line_of));
+	if (!is_failed(d, !wanted || !d->line_of)) {
+		memset(d->line_of, 0xff, d->nodes.count * sizeof(*d->line_of)); /* INTERN_FAILED */
+		for (uint32_t n = 1; n < d->nodes.count; n++)
+			if (origin_of(d, n)->line && symbols[origin_of(d, n)->symbol].kind == FRAME_PYTHON)
+				wanted[count++] = (struct wanted){.origin = *origin_of(d, n), .node = n};
+		qsort_r(wanted, count, sizeof(*wanted), compare_wanted, (void *)symbols);
+	}
+	for (size_t i = 0, same; i < count && files < FILES_MAX; i += same, files++) {
+		const char *file = symbols[wanted[i].origin.symbol].file;
+		const struct process *process = &d->profile->processes[wanted[i].origin.process];
+		const struct source_place *place = access->enter(access->context, process->pid, process->start_time);
+		int err = place ? source_read(&source, place, file) : -ENOENT;
+
+		if (place)
+			access->leave(access->context);
+		for (same = 1; i + same < count && wanted[i + same].origin.process == wanted[i].origin.process &&
+		               strcmp(symbols[wanted[i + same].origin.symbol].file, file) == 0;)
+			same++;
+		if (!err)
+			read_file(d, &wanted[i], same, &source);
+	}
+	buf_release(&source);
+	free(wanted);
+}
+
 /* Each node gets the counts of those below it; parents come before their children. */
 static void add_up(struct dask *d)
 {
@@ -132,7 +234,7 @@ static void write_facts(const struct profile *profile, struct writer *to)
 
 static void write_head(const struct dask *d, uint32_t node, bool with_facts, struct writer *to)
 {
-	struct origin origin = ((const struct origin *)(const void *)d->origins.data)[node];
+	struct origin origin = *origin_of(d, node);
 	const struct symbol *symbol = node ? &d->profile->symbols[origin.symbol] : NULL;
 
 	writer_puts(to, "{\"identifier\":");
@@ -141,8 +243,11 @@ static void write_head(const struct dask *d, uint32_t node, bool with_facts, str
 	writer_json_string(to, symbol ? symbol->file : "");
 	writer_puts(to, ",\"name\":");
 	writer_json_string(to, symbol ? symbol->name : "");
-	writer_printf(to, ",\"line_number\":%" PRIu32 ",\"line\":\"\"},\"count\":%" PRIu64, origin.line,
-	              d->counts[node]);
+	writer_printf(to, ",\"line_number\":%" PRIu32 ",\"line\":", origin.line);
+	writer_json_string(to, d->line_of && d->line_of[node] != INTERN_FAILED
+	                               ? text_set_get(&d->lines, d->line_of[node], NULL)
+	                               : "");
+	writer_printf(to, "},\"count\":%" PRIu64, d->counts[node]);
 	if (with_facts)
 		write_facts(d->profile, to);
 	writer_puts(to, ",\"children\":{");
@@ -267,6 +372,8 @@ static void release(struct dask *d)
 	free(d->counts);
 	free(d->child);
 	free(d->sibling);
+	free(d->line_of);
+	text_set_release(&d->lines);
 	text_set_release(&d->identifiers);
 	pair_set_release(&d->nodes);
 	buf_release(&d->origins);
@@ -278,6 +385,8 @@ int dask_write(const struct profile *profile, const struct export_options *optio
 	struct dask d = {.profile = profile};
 
 	build(&d);
+	if (!d.err && options->sources)
+		read_sources(&d, options->sources);
 	if (!d.err && options->history_interval_ns)
 		write_history(&d, options->history_interval_ns, to);
 	else if (!d.err)

@@ -3,7 +3,9 @@
  *
  * A spot is a file or a line of one, with what samples spent in it: self, where they ended there, and total, where their stack goes through
  * it, once a sample however often it does (recursion). Edges say which line called which, once a sample, too. Trees are walked in
- * pre-order with a count, for each spot and edge, of how often the stack at hand holds it. */
+ * pre-order with a count, for each spot and edge, of how often the stack at hand holds it.
+ *
+ * Somewhat long for one file: three steps, walking the trees, reading the sources and writing the data, share its one struct. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

@@ -7,7 +7,9 @@
  *
  * pid/tid may be a tid alone, the processor and the period may lack, and without call chains the one frame stands on the same line. As
  * stackcollapse-perf.pl does, only samples of the first event are taken. The period is time where the event is a clock; else samples are
- * counted alone. */
+ * counted alone.
+ *
+ * Somewhat long for one file, but it is one thing: a sample's head, its frames, and what is done with both. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,16 +18,12 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "exporters/formats.h"
+#include "exporters/span.h"
 
 enum {
 	LINE_BYTES_MAX = 1 << 16,
 	PROCESSES_MAX = 16384, /* they are looked up one by one */
 	EVENT_BYTES_MAX = 128,
-};
-
-struct span {
-	const char *at;
-	size_t bytes;
 };
 
 struct sample {
@@ -46,11 +44,6 @@ struct perf_reader {
 	uint64_t line_number, first_bad, good, bad, deep, other_events, untimed;
 	uint64_t cut;
 };
-
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
 
 static bool is_blank(char c)
 {

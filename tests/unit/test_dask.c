@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "tests/unit/build_profile.h"
@@ -87,6 +88,27 @@ Test(dask, names_that_make_the_same_identifier_are_one)
 	expect(p,
 	       ROOT("2", "\"a;b;c;1\":{\"identifier\":\"a;b;c;1\",\"description\":{\"filename\":\"c\",\"name\":\"a;b\","
 	                 "\"line_number\":2,\"line\":\"\"},\"count\":2,\"children\":{}}") "\n");
+	built_free(p);
+}
+
+Test(dask, source_lines_as_distributed_has_them)
+{
+	char path[] = "/tmp/sampled-dask-XXXXXX";
+	int fd = mkstemp(path);
+	struct profile *p = built_new();
+	uint32_t t = built_thread(p, built_process(p, 10, "x"), 0, 10, "A"), f = built_symbol(p, "f", path, 1), at;
+	char *text;
+
+	cr_assert(fd >= 0 && write(fd, "def f():\n    \treturn '<'  # \xff\n", 30) == 30);
+	close(fd);
+	at = built_child(p, t, 0, f, 2);
+	built_sample(p, t, at, 1, 0);
+	built_sample(p, t, built_child(p, t, at, built_symbol(p, "g", path, 3), 3), 1, 0);
+	text = written(p, "dask", &(struct export_options){.sources = &built_sources});
+	cr_assert(strstr(text, "\"line_number\":2,\"line\":\"return '\\u003c'  # \xef\xbf\xbd\\u000a\"}"), "%s", text);
+	cr_assert(strstr(text, "\"line_number\":3,\"line\":\"\"}"));
+	unlink(path);
+	free(text);
 	built_free(p);
 }
 
