@@ -59,6 +59,7 @@ struct reader {
 	uint32_t thread_count, thread_room;
 	uint32_t last_symbol, last_thread;
 	int64_t last_first;
+	struct ticks ticks;
 	uint32_t *chain; /* owned: room for the stacks that one look-up walks */
 };
 
@@ -448,17 +449,19 @@ static bool read_times(struct reader *r, struct read_thread *t, unsigned tag, ui
 	int64_t due = t->has_run ? t->due + r->interval_units * 16 : r->last_first * 16, first = r->last_first, last;
 
 	if (!(tag & RUN_SAME))
-		first = add(due >> 4, take_s(times));
+		first = add(ticks_expect(&r->ticks, due, r->interval_units), take_s(times));
 	if (!is_time(first))
 		return false;
 	due = due_next(due, first, r->interval_units);
+	ticks_enter(&r->ticks, first, r->interval_units);
 	last = first;
 	if (tag & RUN_COUNT) {
 		due += (int64_t)(count - 1) * r->interval_units * 16;
-		last = add(due >> 4, take_s(times));
+		last = add(ticks_expect(&r->ticks, due, r->interval_units), take_s(times));
 		if (!is_time(last) || last < first)
 			return false;
 		due = due_next(due, last, r->interval_units);
+		ticks_enter(&r->ticks, last, r->interval_units);
 	}
 	t->due = due;
 	*ret_first = first;

@@ -79,6 +79,7 @@ struct recording_writer {
 	uint64_t base_ns;   /* 0: none yet */
 	int64_t last_first; /* when the last run began, in units */
 	uint32_t last_thread;
+	struct ticks ticks;
 };
 
 static void fail(struct recording_writer *w, int err)
@@ -490,7 +491,8 @@ static int64_t take_weight(struct recording_writer *w, struct known_thread *t, c
 static void write_run(struct recording_writer *w, uint32_t index, const struct rec_stack *record, uint32_t stack)
 {
 	struct known_thread *t = &w->threads[index];
-	int64_t t_first = to_units(w, record->t_first_ns), t_last = to_units(w, record->t_last_ns), expected, weight;
+	int64_t t_first = to_units(w, record->t_first_ns), t_last = to_units(w, record->t_last_ns), expected, weight,
+		due;
 	struct buf *to = items(w), *times = &w->block.columns[COLUMN_TIMES];
 	unsigned tag = ITEM_RUN;
 
@@ -513,17 +515,18 @@ static void write_run(struct recording_writer *w, uint32_t index, const struct r
 		put_u(to, record->count - 2);
 	if (tag & RUN_STACK)
 		put_u(&w->block.columns[COLUMN_STACKS], stack);
-	if (!t->has_run)
-		t->due = w->last_first * 16;
+	due = t->has_run ? t->due + w->interval_units * 16 : w->last_first * 16;
 	if (!(tag & RUN_SAME))
-		put_s(times, t_first - ((t->due >> 4) + (t->has_run ? w->interval_units : 0)));
-	t->due = due_next(t->due + (t->has_run ? w->interval_units * 16 : 0), t_first, w->interval_units);
+		put_s(times, t_first - ticks_expect(&w->ticks, due, w->interval_units));
+	due = due_next(due, t_first, w->interval_units);
+	ticks_enter(&w->ticks, t_first, w->interval_units);
 	if (tag & RUN_COUNT) {
-		int64_t due = t->due + (int64_t)(record->count - 1) * w->interval_units * 16;
-
-		put_s(times, t_last - (due >> 4));
-		t->due = due_next(due, t_last, w->interval_units);
+		due += (int64_t)(record->count - 1) * w->interval_units * 16;
+		put_s(times, t_last - ticks_expect(&w->ticks, due, w->interval_units));
+		due = due_next(due, t_last, w->interval_units);
+		ticks_enter(&w->ticks, t_last, w->interval_units);
 	}
+	t->due = due;
 	if (tag & RUN_WEIGHT)
 		put_s(times, weight - expected);
 	t->has_run = true;
