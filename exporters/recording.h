@@ -92,6 +92,36 @@ static inline int64_t due_next(int64_t due, int64_t t_units, int64_t interval_un
 	return off > interval_units * 8 || off < -interval_units * 8 ? t_units * 16 : due + (off >> 3);
 }
 
+/* Times at which some run began or ended, by the interval in which they lie: threads are sampled at the same ticks, so what one told is expected
+ * of the others. */
+struct ticks {
+	int64_t at[256];
+};
+
+static inline void ticks_enter(struct ticks *ticks, int64_t t_units, int64_t interval_units)
+{
+	if (interval_units > 0 && t_units >= 0)
+		ticks->at[(t_units / interval_units) & 255] = t_units;
+}
+
+/* The tick nearest to when a sample is due, if one is known within half an interval of that; else just that. */
+static inline int64_t ticks_expect(const struct ticks *ticks, int64_t due, int64_t interval_units)
+{
+	int64_t due_units = due >> 4, expected = due_units, nearest = interval_units / 2 + 1;
+
+	if (interval_units <= 0 || due_units < 0)
+		return due_units;
+	for (int64_t cell = due_units / interval_units - 1, last = cell + 2; cell <= last; cell++) {
+		int64_t t = ticks->at[cell & 255], off = t < due_units ? due_units - t : t - due_units;
+
+		if (off < nearest) {
+			nearest = off;
+			expected = t;
+		}
+	}
+	return expected;
+}
+
 /* The writer. Not thread-safe: it belongs to the aggregator's thread until that has ended. */
 struct recording_writer;
 

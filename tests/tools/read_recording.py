@@ -123,6 +123,7 @@ class Recording:
         self.targets, self.threads, self.all_threads, self.facts, self.marks = {}, {}, [], {}, []
         self.ended = False
         self.first = self.last_thread = self.runs = 0
+        self.ticks = [0] * 256
         self.reset()
         for _, _, (items, stacks, times) in blocks(data):
             while items.more():
@@ -183,8 +184,18 @@ class Recording:
         elif kind == 12:
             self.ended = True
 
+    def expect(self, due):
+        interval, due = self.session["interval"], due >> 4
+        if interval == 0 or due < 0:
+            return due
+        known = [self.ticks[(due // interval + k) % 256] for k in (-1, 0, 1)]
+        nearest = min(known, key=lambda t: abs(t - due))
+        return nearest if abs(nearest - due) <= interval // 2 else due
+
     def observe(self, due, t):
         off, interval = t * 16 - due, self.session["interval"]
+        if interval and t >= 0:
+            self.ticks[t // interval % 256] = t
         return t * 16 if abs(off) > interval * 8 else due + (off >> 3)
 
     def run(self, tag, items, stacks, times):
@@ -197,11 +208,11 @@ class Recording:
         if tag & 0x20:
             thread.stack = stacks.u()
         due = thread.due + interval * 16 if thread.has_run else self.first * 16
-        first = self.first if tag & 0x02 else (due >> 4) + times.s()
+        first = self.first if tag & 0x02 else self.expect(due) + times.s()
         due, last = self.observe(due, first), first
         if tag & 0x08:
             due += (count - 1) * interval * 16
-            last = (due >> 4) + times.s()
+            last = self.expect(due) + times.s()
             due = self.observe(due, last)
         weight = last - thread.last if thread.has_run else count * interval
         if tag & 0x04:

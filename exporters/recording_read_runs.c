@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Of a recording's reader: symbols, stacks, and runs, each of which adds to a node of its thread's tree. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "exporters/recording_reader.h"
+
+enum { PAGE_STACKS = 256, TIME_MAX_BITS = 56 };
+
+void reader_forget_nodes(struct read_thread *t)
+{
+	for (uint32_t i = 0; i < t->page_count; i++)
+		free(t->pages[i]);
+	free(t->pages);
+	t->pages = NULL;
+	t->page_count = 0;
+}
+
+/* --- symbols and stacks --- */
+
+bool reader_symbol(struct reader *r, struct cursor *c)
+{
+	uint64_t kind = take_u(c), flags = take_u(c);
+	struct read_symbol symbol = {.first_line = (uint32_t)take_u(c)};
+	size_t name_bytes, file_bytes;
+	const char *name = take_text(c, &name_bytes), *file;
+	uint64_t number = take_u(c);
+	struct text text;
+
+	if (number == 0) {
+		file = take_text(c, &file_bytes);
+		text = (struct text){.off = r->texts.bytes, .bytes = file_bytes};
+		buf_add(&r->texts, file, file_bytes);
+		buf_add(&r->files, &text, sizeof(text));
+	} else {
+		if (number > COUNT(r->files, struct text))
+			return false;
+		text = ((struct text *)r->files.data)[number - 1];
+		file = r->texts.data + text.off;
+		file_bytes = text.bytes;
+	}
+	if (c->bad || (kind != FRAME_PYTHON && kind != FRAME_SPECIAL) || flags > UINT8_MAX ||
+	    COUNT(r->symbols, struct read_symbol) >= RECORDING_TABLE_MAX)
+		return false;
+	symbol.symbol = builder_symbol(r->to, name, name_bytes, file_bytes ? file : "", file_bytes, symbol.first_line,
+	                               (uint8_t)kind, (uint8_t)flags);
+	buf_add(&r->symbols, &symbol, sizeof(symbol));
+	return true;
+}
+
+bool reader_stack(struct reader *r, struct cursor *c)
+{
+	struct read_stack *stacks = (struct read_stack *)r->stacks.data, added;
+	uint32_t count = COUNT(r->stacks, struct read_stack);
+	uint64_t back = take_u(c), symbol = (uint64_t)r->last_symbol + (uint64_t)take_s(c), line = (uint64_t)take_s(c);
+
+	if (c->bad || back == 0 || back > count || symbol == 0 || symbol > COUNT(r->symbols, struct read_symbol) ||
+	    count >= RECORDING_TABLE_MAX)
+		return false;
+	r->last_symbol = (uint32_t)symbol;
+	added.parent = count - (uint32_t)back;
+	added.symbol = ((struct read_symbol *)r->symbols.data)[symbol - 1].symbol;
+	added.line = (uint32_t)(line + ((struct read_symbol *)r->symbols.data)[symbol - 1].first_line);
+	added.depth = stacks[added.parent].depth + 1;
+	if (added.depth > RECORDING_DEPTH_MAX)
+		return false;
+	buf_add(&r->stacks, &added, sizeof(added));
+	return true;
+}
+
+bool reader_begin_tables(struct reader *r)
+{
+	const struct read_stack empty = {0};
+
+	for (uint32_t i = 0; i < r->thread_count; i++) {
+		reader_forget_nodes(&r->threads[i]);
+		r->threads[i].stack = 0;
+	}
+	r->symbols.bytes = r->stacks.bytes = r->files.bytes = r->texts.bytes = 0;
+	r->last_symbol = 0;
+	buf_add(&r->stacks, &empty, sizeof(empty));
+	return true;
+}
+
+/* Where a thread keeps the node of a stack, or NULL without memory. */
+static uint32_t *place_of(struct read_thread *t, uint32_t stack)
+{
+	uint32_t page = stack / PAGE_STACKS;
+
+	if (page >= t->page_count) {
+		uint32_t count = page + 1 + page / 2;
+		uint32_t **larger = realloc(t->pages, count * sizeof(*larger));
+
+		if (!larger)
+			return NULL;
+		memset(larger + t->page_count, 0, (count - t->page_count) * sizeof(*larger));
+		t->pages = larger;
+		t->page_count = count;
+	}
+	if (!t->pages[page])
+		t->pages[page] = calloc(PAGE_STACKS, sizeof(**t->pages));
+	return t->pages[page] ? &t->pages[page][stack % PAGE_STACKS] : NULL;
+}
+
+/* The thread's node for a stack, made with those above it that are missing. */
+static uint32_t find_node(struct reader *r, struct read_thread *t, uint32_t stack)
+{
+	const struct read_stack *stacks = (const struct read_stack *)r->stacks.data;
+	uint32_t depth = 0, node = 0;
+
+	for (uint32_t at = stack; at != 0; at = stacks[at].parent) {
+		uint32_t *place = place_of(t, at);
+
+		if (!place)
+			return BUILDER_NONE;
+		if (*place) {
+			node = *place - 1;
+			break;
+		}
+		r->chain[depth++] = at;
+	}
+	while (depth > 0 && node != BUILDER_NONE) {
+		uint32_t at = r->chain[--depth];
+
+		node = builder_child(r->to, t->thread, node, stacks[at].symbol, stacks[at].line);
+		if (node != BUILDER_NONE)
+			*place_of(t, at) = node + 1;
+	}
+	return node;
+}
+
+/* --- runs --- */
+
+static uint32_t node_of(struct reader *r, struct read_thread *t, uint32_t stack)
+{
+	uint32_t page = stack / PAGE_STACKS;
+
+	if (page < t->page_count && t->pages[page] && t->pages[page][stack % PAGE_STACKS])
+		return t->pages[page][stack % PAGE_STACKS] - 1;
+	return find_node(r, t, stack);
+}
+
+static bool is_time(int64_t units)
+{
+	return units > -(INT64_C(1) << TIME_MAX_BITS) && units < INT64_C(1) << TIME_MAX_BITS;
+}
+
+/* What is expected of hostile numbers wraps, and is checked before it counts. */
+static int64_t add(int64_t a, int64_t b)
+{
+	return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
+static bool read_times(struct reader *r, struct read_thread *t, unsigned tag, uint64_t count, int64_t *ret_first,
+                       int64_t *ret_last)
+{
+	struct cursor *times = &r->blocks.columns[COLUMN_TIMES];
+	int64_t due = t->has_run ? t->due + r->interval_units * 16 : r->last_first * 16, first = r->last_first, last;
+
+	if (!(tag & RUN_SAME))
+		first = add(ticks_expect(&r->ticks, due, r->interval_units), take_s(times));
+	if (!is_time(first))
+		return false;
+	due = due_next(due, first, r->interval_units);
+	ticks_enter(&r->ticks, first, r->interval_units);
+	last = first;
+	if (tag & RUN_COUNT) {
+		due += (int64_t)(count - 1) * r->interval_units * 16;
+		last = add(ticks_expect(&r->ticks, due, r->interval_units), take_s(times));
+		if (!is_time(last) || last < first)
+			return false;
+		due = due_next(due, last, r->interval_units);
+		ticks_enter(&r->ticks, last, r->interval_units);
+	}
+	t->due = due;
+	*ret_first = first;
+	*ret_last = last;
+	return is_time(due >> 4);
+}
+
+static uint64_t to_ns(const struct reader *r, int64_t units)
+{
+	return r->base_ns + (uint64_t)units * (uint64_t)r->unit_ns;
+}
+
+bool reader_run(struct reader *r, unsigned tag)
+{
+	struct cursor *c = &r->blocks.columns[COLUMN_ITEMS];
+	uint64_t index, count = 1, stack;
+	struct read_process *process;
+	struct read_thread *t;
+	int64_t first, last, weight;
+
+	if (tag & RUN_THREAD)
+		index = take_u(c);
+	else
+		index = r->last_thread < r->thread_count ? r->threads[r->last_thread].next : UINT64_MAX;
+	if (index >= r->thread_count || !r->threads[index].live || !r->has_session || r->base_ns == 0)
+		return false;
+	t = &r->threads[index];
+	if (tag & RUN_STATUS)
+		t->status = (unsigned)take_u(c) & 0xff;
+	if (tag & RUN_COUNT)
+		count = take_u(c) + 2;
+	stack = tag & RUN_STACK ? take_u(&r->blocks.columns[COLUMN_STACKS]) : t->stack;
+	if (count > UINT32_MAX || stack >= COUNT(r->stacks, struct read_stack) ||
+	    !read_times(r, t, tag, count, &first, &last))
+		return false;
+	weight = t->has_run ? last - t->t_last : (int64_t)count * r->interval_units;
+	if (tag & RUN_WEIGHT)
+		weight = add(weight, take_s(&r->blocks.columns[COLUMN_TIMES]));
+	if (weight < 0 || !is_time(weight) || c->bad || r->blocks.columns[COLUMN_STACKS].bad ||
+	    r->blocks.columns[COLUMN_TIMES].bad)
+		return false;
+	t->has_run = true;
+	t->stack = (uint32_t)stack;
+	t->t_last = last;
+	r->threads[r->last_thread].next = (uint32_t)index;
+	r->last_thread = (uint32_t)index;
+	r->last_first = first;
+	process = process_at(r, t->process);
+	process->samples_since += count;
+	process->runs_since++;
+	r->run_count++;
+	builder_run(r->to, t->thread, node_of(r, t, t->stack), to_ns(r, first), to_ns(r, last), count,
+	            (uint64_t)weight * (uint64_t)r->unit_ns, t->status);
+	return true;
+}
+
+/* What rounding left of a thread's weights goes to where its last run went. */
+bool reader_rest(struct reader *r, struct cursor *c)
+{
+	uint64_t index = take_u(c), rest_ns = (uint64_t)take_s(c), values[VALUE_COUNT];
+	struct node last = {0};
+	struct read_thread *t;
+
+	if (c->bad || index >= r->thread_count || !r->threads[index].live)
+		return false;
+	t = &r->threads[index];
+	if (builder_has_window(r->to) || !t->has_run)
+		return true;
+	node_add(&last, 0, rest_ns, t->status);
+	memcpy(values, last.self, sizeof(values));
+	builder_add(r->to, t->thread, node_of(r, t, t->stack), values);
+	return true;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The insides of a recording's reader, shared by the files that make it up: recording_read.c (the whole, who is sampled, what was counted) and
+ * recording_read_runs.c (symbols, stacks and runs). */
+#ifndef SAMPLED_EXPORTERS_RECORDING_READER_H
+#define SAMPLED_EXPORTERS_RECORDING_READER_H
+
+#include "exporters/recording_unblock.h"
+
+struct read_symbol {
+	uint32_t symbol; /* the builder's */
+	uint32_t first_line;
+};
+
+struct read_stack {
+	uint32_t parent, symbol, line, depth;
+};
+
+struct read_thread {
+	uint32_t thread; /* the builder's; BUILDER_NONE: there is no memory for it */
+	bool live, has_run, excluded;
+	uint32_t process, next, stack;
+	unsigned status;
+	int64_t t_last, due;
+	struct thread_tree like; /* name owned */
+	uint32_t **pages; /* owned: [stack / PAGE_STACKS][stack % PAGE_STACKS] is a node + 1; 0: not looked up yet */
+	uint32_t page_count;
+};
+
+struct read_process {
+	uint32_t process; /* the builder's */
+	uint64_t facts[FACTS_FIELDS];
+	bool has_facts;
+	uint64_t samples_since, runs_since; /* behind the last facts */
+	uint32_t thread_count, fold_at;
+	uint32_t folded;  /* the builder's thread of those that ended; BUILDER_NONE: none yet */
+	struct buf ended; /* uint32_t: the builder's threads that have ended and were not folded yet */
+};
+
+struct reader {
+	struct block_reader blocks;
+	struct builder *to;
+	uint64_t until; /* sequence of the mark to stop at; 0: none */
+	bool has_session, ended, at_mark;
+	uint64_t realtime_offset_ns, base_ns, mark_ns, run_count;
+	int64_t unit_ns, interval_units;
+	uint64_t tally[TALLY_FIELDS];
+	struct buf symbols, stacks, files,
+		texts;               /* struct read_symbol, struct read_stack, struct text, and the files' bytes */
+	struct buf processes;        /* struct read_process */
+	struct read_thread *threads; /* owned */
+	uint32_t thread_count, thread_room;
+	uint32_t last_symbol, last_thread;
+	int64_t last_first;
+	struct ticks ticks;
+	uint32_t *chain; /* owned: room for the stacks that one look-up walks */
+};
+
+struct text {
+	size_t off, bytes;
+};
+
+#define COUNT(buf, type) ((uint32_t)((buf).bytes / sizeof(type)))
+
+static inline struct read_process *process_at(const struct reader *r, uint64_t index)
+{
+	return index < COUNT(r->processes, struct read_process) ? (struct read_process *)r->processes.data + index
+	                                                        : NULL;
+}
+
+/* Each reads an item's body, or a run's fields. False: it makes no sense. */
+bool reader_symbol(struct reader *r, struct cursor *c);
+bool reader_stack(struct reader *r, struct cursor *c);
+bool reader_rest(struct reader *r, struct cursor *c);
+bool reader_run(struct reader *r, unsigned tag);
+/* No symbols, files and stacks any more. */
+bool reader_begin_tables(struct reader *r);
+/* What is known of where stacks are in a thread's tree. */
+void reader_forget_nodes(struct read_thread *t);
+
+#endif
