@@ -71,12 +71,17 @@ static int read_option(struct convert *c, int letter, struct fault *fault)
 
 static int check_svg(const struct convert *c, struct fault *fault)
 {
+	const char *dot = strrchr(c->output, '.');
+
 	if (strcmp(c->format->name, "pstats") != 0)
 		return fault_set(fault, -EINVAL, "-f dot -o NAME.svg writes the call graph alone",
 		                 "--svg: goes with -f pstats");
 	if (strcmp(c->output, "-") == 0)
 		return fault_set(fault, -EINVAL, "name the pstats file with -o",
 		                 "--svg: there is no place beside standard output");
+	if (dot && strcmp(dot, ".svg") == 0)
+		return fault_set(fault, -EINVAL, "give the pstats file another name",
+		                 "-o %s: the call graph of --svg would have this name", c->output);
 	return 0;
 }
 
@@ -148,17 +153,14 @@ static int write_svg(const struct convert *c, const struct loaded *loaded)
 	const char *slash = strrchr(c->output, '/'), *dot = strrchr(c->output, '.');
 	int stem_bytes = (int)(dot && dot > c->output && (!slash || dot > slash + 1) ? (size_t)(dot - c->output)
 	                                                                             : strlen(c->output));
-	int status = EXIT_FAILED;
+	int status;
 	char *path;
 
 	if (asprintf(&path, "%.*s.svg", stem_bytes, c->output) < 0) {
 		error_note("cannot write the call graph: out of memory");
 		return EXIT_FAILED;
 	}
-	if (strcmp(path, c->output) == 0)
-		error_note("cannot write %s: it is the pstats file (give that another name)", path);
-	else
-		status = write_output(c, loaded, path, true);
+	status = write_output(c, loaded, path, true);
 	free(path);
 	return status;
 }

@@ -194,6 +194,7 @@ class Real(callgraphs.Profiles):
         self.assert_error(self.sampled("attach", "1", "-f", "text", "--svg"), cli.USAGE, "--svg: goes with -f pstats")
         self.assert_error(self.sampled("attach", "1", "-f", "pstats", "-o", "-", "--svg"), cli.USAGE, "standard output")
         self.assert_error(self.sampled("convert", "x", "-f", "dot", "-o", "a.dot", "--svg"), cli.USAGE, "--svg: goes with -f pstats")
+        self.assert_error(self.sampled("convert", "x", "-f", "pstats", "-o", "a.svg", "--svg"), cli.USAGE, "would have this name")
 
     def test_svg_without_graphviz_is_said_before_sampling(self):
         with support.Target(support.newest(), "parked.py") as target:
