@@ -187,5 +187,9 @@ Test(writer, formats_are_found_by_name_and_suffix)
 	cr_assert_str_eq(format_by_suffix("x.txt")->name, "text");
 	cr_assert_null(format_by_suffix("x.zzz"));
 	cr_assert_null(format_by_suffix("html"));
-	cr_assert_str_eq(format_names(), "flamegraph collapsed text");
+	cr_assert_str_eq(format_by_suffix("x.speedscope.json")->name, "speedscope");
+	cr_assert_str_eq(format_by_suffix("x.trace")->name, "chrome");
+	cr_assert_str_eq(format_by_suffix("x.firefox.json")->name, "firefox");
+	cr_assert_null(format_by_suffix("x.json"));
+	cr_assert_str_eq(format_names(), "flamegraph collapsed text speedscope chrome firefox");
 }
