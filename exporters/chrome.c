@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chrome trace events, the JSON object format ("Trace Event Format"; Perfetto and speedscope read it): a B and an E event around the time that a
- * function was on a thread's stack, as far as samples tell.
+/* Chrome trace events, the JSON object format ("Trace Event Format"; Perfetto and speedscope read it): a B and an E event
+ * around the time that a function was on a thread's stack, as far as samples tell.
  *
- * A function's span goes on while its frame stays on the stack, at whatever line; what it called before its line changed does not. Spans end a
- * nanosecond before what follows begins: readers pair events of the same time by their names, whatever their order in the file. */
+ * A function's span goes on while its frame stays on the stack, at whatever line; what it called before its line changed does
+ * not. Spans end a nanosecond before what follows begins: readers pair events of the same time by their names, whatever their
+ * order in the file. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -82,8 +83,8 @@ static void close_spans(struct chrome *c, struct track *track, uint32_t depth, u
 		write_span_event(c, track, 'E', t_ns - 1, track->open[track->depth]);
 }
 
-/* From here on the stack is this. */
-static void switch_stack(struct chrome *c, struct track *track, uint32_t node, uint64_t t_ns)
+/* From here on the stack is this; the one before was last seen at end_ns. */
+static void switch_stack(struct chrome *c, struct track *track, uint32_t node, uint64_t t_ns, uint64_t end_ns)
 {
 	const struct node *nodes = track->thread->nodes;
 	uint32_t count = 0, kept;
@@ -100,7 +101,7 @@ static void switch_stack(struct chrome *c, struct track *track, uint32_t node, u
 			count--;
 		}
 	}
-	close_spans(c, track, kept, t_ns);
+	close_spans(c, track, kept, end_ns);
 	while (count > 0) {
 		track->open[++track->depth] = track->above[--count];
 		write_span_event(c, track, 'B', t_ns, track->open[track->depth]);
@@ -115,7 +116,8 @@ static void write_name(struct chrome *c, const struct track *track, const char *
 	writer_puts(c->to, "}}");
 }
 
-/* Viewers tell threads apart by pid and tid, of 32 bits: two trees of one thread (interpreters), or an unknown tid, take one that no kernel gives out. */
+/* Viewers tell threads apart by pid and tid, of 32 bits: two trees of one thread (interpreters), or an unknown tid, take one
+ * that no kernel gives out. */
 static uint32_t take_tid(struct chrome *c, int32_t pid, uint64_t tid, uint32_t index)
 {
 	enum { NEVER_A_TID = 0x40000000 };
@@ -175,7 +177,7 @@ static void write_thread(struct chrome *c, uint32_t index)
 	while (!c->to->err && timeline_next(&line, &slice)) {
 		if (slice.start_ns - end_ns > c->gap_ns)
 			close_spans(c, &track, 0, end_ns);
-		switch_stack(c, &track, slice.node, slice.start_ns);
+		switch_stack(c, &track, slice.node, slice.start_ns, end_ns);
 		end_ns = slice.end_ns;
 	}
 	if (!c->to->err)

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The Firefox Profiler's processed profile format, version 57 (firefox-devtools/profiler, docs-developer/CHANGELOG-formats.md): the newest that
- * readers of some age take; later ones convert it. Its tables are columns, each a pass over the nodes or runs, so that nothing is copied.
- *
- * A sample is a row of its own as long as there are not too many; then some alike of one run share a row, and their number is its weight. What a
- * thread used of a CPU since the row before is known as far as on or off: all of that time, or nothing. */
+/* The Firefox Profiler's processed profile format, version 57 (firefox-devtools/profiler,
+ * docs-developer/CHANGELOG-formats.md): readers of some age take it, later ones convert it. Its tables are columns, each a
+ * pass over the nodes or runs, so that nothing is copied. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -16,9 +14,6 @@
 #include "exporters/formats.h"
 #include "exporters/json_parts.h"
 #include "exporters/timeline.h"
-
-/* Some 200 MB of text. */
-#define ROWS_MAX (UINT64_C(1) << 24)
 
 struct firefox {
 	const struct profile *profile;
@@ -126,13 +121,6 @@ static void write_strings(struct firefox *f)
 
 /* --- columns of nodes, frames and functions --- */
 
-static void write_number(struct writer *to, bool first, uint64_t number)
-{
-	if (!first)
-		writer_putc(to, ',');
-	writer_u64(to, number);
-}
-
 static void write_same(struct writer *to, const char *name, const char *text, uint32_t count)
 {
 	writer_printf(to, ",\"%s\":[", name);
@@ -156,12 +144,12 @@ static void write_stacks(struct firefox *f, struct tables *t)
 
 		if (frame == INTERN_FAILED || pair_set_add(&t->functions, symbol, 0) == INTERN_FAILED)
 			f->to->err = -ENOMEM;
-		write_number(f->to, i == 1, frame);
+		json_item(f->to, i == 1, frame);
 	}
 	writer_puts(f->to, "],\"prefix\":[");
 	for (uint32_t i = 1; i < thread->node_count && !f->to->err; i++) {
 		if (thread->nodes[i].parent)
-			write_number(f->to, i == 1, thread->nodes[i].parent - 1);
+			json_item(f->to, i == 1, thread->nodes[i].parent - 1);
 		else
 			writer_puts(f->to, i == 1 ? "null" : ",null");
 	}
@@ -184,19 +172,19 @@ static void write_frames(struct firefox *f, struct tables *t)
 
 	writer_puts(to, ",\n\"frameTable\":{\"func\":[");
 	for (uint32_t i = 0; i < count && !to->err; i++)
-		write_number(to, i == 0, pair_set_add(&t->functions, pair_set_get(&t->frames, i).a, 0));
+		json_item(to, i == 0, pair_set_add(&t->functions, pair_set_get(&t->frames, i).a, 0));
 	writer_puts(to, "],\"line\":[");
 	for (uint32_t i = 0; i < count && !to->err; i++) {
 		uint32_t line = pair_set_get(&t->frames, i).b;
 
 		if (line)
-			write_number(to, i == 0, line);
+			json_item(to, i == 0, line);
 		else
 			writer_puts(to, i == 0 ? "null" : ",null");
 	}
 	writer_puts(to, "],\"category\":[");
 	for (uint32_t i = 0; i < count && !to->err; i++)
-		write_number(to, i == 0, category_of(&f->profile->symbols[pair_set_get(&t->frames, i).a]));
+		json_item(to, i == 0, category_of(&f->profile->symbols[pair_set_get(&t->frames, i).a]));
 	writer_putc(to, ']');
 	write_same(to, "subcategory", "0", count);
 	write_same(to, "address", "-1", count);
@@ -214,13 +202,13 @@ static void write_functions(struct firefox *f, struct tables *t)
 
 	writer_puts(to, ",\n\"funcTable\":{\"name\":[");
 	for (uint32_t i = 0; i < count && !to->err; i++)
-		write_number(to, i == 0, f->names[pair_set_get(&t->functions, i).a]);
+		json_item(to, i == 0, f->names[pair_set_get(&t->functions, i).a]);
 	writer_puts(to, "],\"fileName\":[");
 	for (uint32_t i = 0; i < count && !to->err; i++) {
 		uint32_t symbol = pair_set_get(&t->functions, i).a;
 
 		if (f->profile->symbols[symbol].file[0])
-			write_number(to, i == 0, f->files[symbol]);
+			json_item(to, i == 0, f->files[symbol]);
 		else
 			writer_puts(to, i == 0 ? "null" : ",null");
 	}
@@ -229,7 +217,7 @@ static void write_functions(struct firefox *f, struct tables *t)
 		uint32_t line = f->profile->symbols[pair_set_get(&t->functions, i).a].first_line;
 
 		if (line)
-			write_number(to, i == 0, line);
+			json_item(to, i == 0, line);
 		else
 			writer_puts(to, i == 0 ? "null" : ",null");
 	}
@@ -243,135 +231,6 @@ static void write_functions(struct firefox *f, struct tables *t)
 		to,
 		",\n\"resourceTable\":{\"lib\":[],\"name\":[],\"host\":[],\"type\":[],\"length\":0},"
 		"\n\"nativeSymbols\":{\"libIndex\":[],\"address\":[],\"name\":[],\"functionSize\":[],\"length\":0}");
-}
-
-/* --- columns of samples --- */
-
-struct sample_row {
-	uint64_t t_ns; /* of its first sample, never falling */
-	uint32_t node, count;
-	unsigned status;
-};
-
-struct sample_rows {
-	const struct thread_tree *thread;
-	uint32_t row_samples;
-	size_t at;     /* run */
-	uint32_t done; /* samples of it */
-	uint64_t t_ns;
-};
-
-static bool next_row(struct sample_rows *rows, struct sample_row *ret_row)
-{
-	while (rows->at < rows->thread->run_count) {
-		const struct run *run = &rows->thread->runs[rows->at];
-		uint64_t t_ns = run->t_first_ns;
-		uint32_t left = run->count - rows->done;
-
-		if (left == 0) {
-			rows->at++;
-			rows->done = 0;
-			continue;
-		}
-		if (rows->done)
-			t_ns += (uint64_t)run->span_ns * rows->done / (run->count - 1u);
-		rows->t_ns = t_ns > rows->t_ns ? t_ns : rows->t_ns;
-		*ret_row = (struct sample_row){.t_ns = rows->t_ns,
-		                               .node = run->node,
-		                               .status = run->status,
-		                               .count = left < rows->row_samples ? left : rows->row_samples};
-		rows->done += ret_row->count;
-		return true;
-	}
-	return false;
-}
-
-/* How many samples must share a row at most, so that there are not too many rows. */
-static uint32_t choose_row_samples(const struct profile *profile)
-{
-	uint32_t row_samples = 1;
-
-	for (uint64_t rows = UINT64_MAX; rows > ROWS_MAX && row_samples <= RUN_COUNT_MAX; row_samples *= 2) {
-		rows = 0;
-		for (uint32_t i = 0; i < profile->thread_count; i++)
-			for (size_t j = 0; j < profile->threads[i].run_count; j++)
-				rows += (profile->threads[i].runs[j].count + row_samples - 1) / row_samples;
-		if (rows <= ROWS_MAX)
-			break;
-	}
-	return row_samples;
-}
-
-static void write_stack_column(struct firefox *f, struct sample_rows rows)
-{
-	struct sample_row row;
-
-	writer_puts(f->to, "\"stack\":[");
-	for (bool first = true; next_row(&rows, &row) && !f->to->err; first = false) {
-		if (row.node)
-			write_number(f->to, first, row.node - 1);
-		else
-			writer_puts(f->to, first ? "null" : ",null");
-	}
-	writer_putc(f->to, ']');
-}
-
-static void write_time_column(struct firefox *f, struct sample_rows rows)
-{
-	struct sample_row row;
-	uint64_t before_ns = f->base_ns;
-
-	writer_puts(f->to, ",\n\"timeDeltas\":[");
-	for (bool first = true; next_row(&rows, &row) && !f->to->err; first = false) {
-		if (!first)
-			writer_putc(f->to, ',');
-		json_decimal(f->to, row.t_ns > before_ns ? row.t_ns - before_ns : 0, 6);
-		before_ns = row.t_ns > before_ns ? row.t_ns : before_ns;
-	}
-	writer_putc(f->to, ']');
-}
-
-static void write_cpu_column(struct firefox *f, struct sample_rows rows)
-{
-	struct sample_row row;
-	uint64_t before_ns = 0;
-
-	writer_puts(f->to, ",\n\"threadCPUDelta\":[");
-	for (bool first = true; next_row(&rows, &row) && !f->to->err; first = false) {
-		if (row.status & STATUS_ON_CPU)
-			write_number(f->to, first, first ? 0 : row.t_ns - before_ns);
-		else if (row.status & STATUS_UNKNOWN)
-			writer_puts(f->to, first ? "null" : ",null");
-		else
-			write_number(f->to, first, 0);
-		before_ns = row.t_ns;
-	}
-	writer_putc(f->to, ']');
-}
-
-static void write_samples(struct firefox *f, const struct thread_tree *thread)
-{
-	struct sample_rows start = {.thread = thread, .row_samples = f->row_samples}, rows = start;
-	struct sample_row row;
-	uint64_t count = 0;
-
-	writer_puts(f->to, ",\n\"samples\":{");
-	write_stack_column(f, start);
-	write_time_column(f, start);
-	if (profile_has(f->profile, VALUE_ON_CPU))
-		write_cpu_column(f, start);
-	writer_puts(f->to, ",\n\"weight\":");
-	if (f->row_samples > 1) {
-		writer_putc(f->to, '[');
-		for (bool first = true; next_row(&rows, &row) && !f->to->err; first = false)
-			write_number(f->to, first, row.count);
-		writer_putc(f->to, ']');
-	} else {
-		writer_puts(f->to, "null");
-	}
-	for (rows = start; next_row(&rows, &row);)
-		count++;
-	writer_printf(f->to, ",\"weightType\":\"samples\",\"length\":%" PRIu64 "}", count);
 }
 
 /* --- threads --- */
@@ -406,7 +265,8 @@ static void write_thread(struct firefox *f, const struct thread_tree *thread)
 	writer_puts(to, ",\"registerTime\":");
 	json_decimal(to, timeline_next(&line, &first) ? first.start_ns - f->base_ns : 0, 6);
 	writer_puts(to, ",\"unregisterTime\":null,\"pausedRanges\":[],\"showMarkersInTimeline\":true");
-	write_samples(f, thread);
+	writer_puts(to, ",\n\"samples\":");
+	firefox_write_samples(f->profile, thread, f->base_ns, f->row_samples, to);
 	writer_puts(to, ",\n\"markers\":");
 	firefox_write_markers(f->profile, thread, f->base_ns, &f->strings, to);
 	write_stacks(f, &tables);
@@ -437,7 +297,7 @@ int firefox_write(const struct profile *profile, const struct export_options *op
 	                    .options = options,
 	                    .to = to,
 	                    .base_ns = timeline_base_ns(profile),
-	                    .row_samples = choose_row_samples(profile)};
+	                    .row_samples = firefox_row_samples(profile)};
 	int err = make_strings(&f);
 
 	if (err && !to->err)

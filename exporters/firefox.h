@@ -29,4 +29,10 @@ int firefox_add_marker_names(struct text_set *strings);
 void firefox_write_markers(const struct profile *profile, const struct thread_tree *thread, uint64_t base_ns,
                            struct text_set *strings, struct writer *to);
 
+/* How many samples must share a row at most, so that there are not too many rows. */
+uint32_t firefox_row_samples(const struct profile *profile);
+/* The value of a thread's samples. */
+void firefox_write_samples(const struct profile *profile, const struct thread_tree *thread, uint64_t base_ns,
+                           uint32_t row_samples, struct writer *to);
+
 #endif

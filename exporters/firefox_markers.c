@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Interval markers of the Firefox Profiler's format, from the status of consecutive runs. A table's columns are separate passes over the runs. */
+/* Interval markers of the Firefox Profiler's format, from the status of consecutive runs. A table's columns are separate
+ * passes over the runs. */
 #include <errno.h>
 #include <string.h>
 

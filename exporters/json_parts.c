@@ -91,3 +91,10 @@ void json_decimal(struct writer *to, uint64_t ns, unsigned digits)
 	}
 	writer_add(to, text, digits + 1);
 }
+
+void json_item(struct writer *to, bool first, uint64_t number)
+{
+	if (!first)
+		writer_putc(to, ',');
+	writer_u64(to, number);
+}

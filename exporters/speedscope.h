@@ -33,6 +33,12 @@ struct speedscope_event {
 	double at, frame;
 };
 
+/* Of a node. */
+struct speedscope_value {
+	double weight;
+	uint64_t count;
+};
+
 struct speedscope_profile {
 	enum speedscope_unit unit;
 	uint32_t name, process, thread; /* texts, plus 1; 0: none */
@@ -76,6 +82,11 @@ struct speedscope { /* all zero: empty */
 
 	uint64_t bad_weights, cut_stacks, left_open;
 };
+
+static inline struct speedscope_value *speedscope_value_of(const struct speedscope *s, uint32_t node)
+{
+	return (struct speedscope_value *)(void *)s->values.data + node;
+}
 
 void speedscope_release(struct speedscope *s);
 /* Keeps a text, cut to REC_TEXT_MAX, and gives its number plus 1. */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads speedscope's own format, of any writer: "sampled" and "evented" profiles, each a thread. The keys may come in any order, the frames' names
- * behind the stacks that use them (py-spy), and weights before their stacks; so all stacks go into one tree of numbers first (stacks.c), and into the
- * builder at the end.
+/* Reads speedscope's own format, of any writer: "sampled" and "evented" profiles, each a thread. The keys may come in any
+ * order, the frames' names behind the stacks that use them (py-spy), and weights before their stacks; so all stacks go into
+ * one tree of numbers first (speedscope_stacks.c), and into the builder at the end (speedscope_build.c).
  *
- * The JSON text is parsed as it comes. What is held is the tree, the frames, and of the profile that is being read which node each of its rows
- * belongs to, rows in a row counted; all of it bounded. */
+ * The JSON text is parsed as it comes. What is held is the tree, the frames, and of the profile that is being read which node
+ * each of its rows belongs to, rows in a row counted; all of it bounded. This file is the one state machine of the parser's
+ * callbacks, hence its length. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* speedscope's own format (file-format-schema.json in its package): one "sampled" profile a thread. With runs its rows are in the order of
- * time, runs of one stack joined; without, they are the tree's nodes. Beyond the schema, which allows it, there are the facts ("sampled"), who the
- * thread is ("sampled" of a profile), and how many samples a row stands for ("counts"): speedscope passes over them, our reader
- * (speedscope_read.c) does not. */
+/* speedscope's own format (file-format-schema.json in its package): one "sampled" profile a thread. With runs its rows are in
+ * the order of time, runs of one stack joined; without, they are the tree's nodes. Beyond the schema, which allows it, there
+ * are the facts ("sampled"), who the thread is ("sampled" of a profile), and how many samples a row stands for ("counts"):
+ * speedscope passes over them, our reader (speedscope_read.c) does not. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

@@ -213,7 +213,7 @@ Test(speedscope, evented)
 		"{" FRAMES
 		",\"profiles\":[{\"name\":\"t\",\"unit\":\"none\",\"events\":[{\"type\":\"O\",\"frame\":0,\"at\":5},"
 		"{\"type\":\"O\",\"frame\":1,\"at\":7},{\"at\":10,\"frame\":1,\"type\":\"C\"},{\"type\":\"C\","
-	        "\"frame\":0,\"at\":11},"
+		"\"frame\":0,\"at\":11},"
 		"{\"type\":\"O\",\"frame\":1,\"at\":100}]}]}");
 	char *text = written(p, "collapsed", &(struct export_options){0});
 
@@ -240,11 +240,11 @@ Test(speedscope, malformed)
 	refuses("{" FRAMES ",\"profiles\":[{\"events\":[{\"type\":\"C\",\"frame\":0,\"at\":5}]}]}",
 	        "not the innermost");
 	refuses("{" FRAMES ",\"profiles\":[{\"events\":[{\"type\":\"O\",\"frame\":0,\"at\":5},{\"type\":\"C\","
-	                   "\"frame\":0,\"at\":4}]}]}",
+	        "\"frame\":0,\"at\":4}]}]}",
 	        "lies before");
 	refuses("{" FRAMES ",\"profiles\":[]} x", "at byte");
 	refuses("{" FRAMES ",\"profiles\":[{\"samples\":[[0]],\"weights\":["
-	                   "12345678901234567890123456789012345678901234567890123456789012345]}]}",
+	        "12345678901234567890123456789012345678901234567890123456789012345]}]}",
 	        "too many digits");
 }
 
@@ -265,7 +265,7 @@ Test(speedscope, every_byte)
 	static const char text[] =
 		"{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\"," FRAMES
 		",\"profiles\":[{\"name\":\"t\",\"unit\":\"seconds\",\"samples\":[[0,1],[]],\"weights\":[1,2],"
-	        "\"counts\":[1,2],\"sampled\":{\"tid\":3}},"
+		"\"counts\":[1,2],\"sampled\":{\"tid\":3}},"
 		"{\"events\":[{\"type\":\"O\",\"frame\":0,\"at\":5},{\"type\":\"C\",\"frame\":0,\"at\":6}]}]}";
 	static const char changes[] = "\0\"[{]}9-\\\xff";
 	char copy[sizeof(text)];

@@ -101,6 +101,23 @@ Test(chrome, gaps)
 	built_free(p);
 }
 
+/* What does not go on ends where it was last seen, however short the pause. */
+Test(chrome, what_ends_before_a_pause)
+{
+	struct profile *p = built_new();
+	uint32_t t = built_thread(p, built_process(p, 10, "py"), 0, 11, "W");
+	char *text;
+
+	built_short_sample(p, t, built_child(p, t, 0, built_symbol(p, "f", "", 0), 0), 20000);
+	built_short_sample(p, t, built_child(p, t, 0, built_symbol(p, "g", "", 0), 0), 20000);
+	text = events(p);
+	holds(text, "\"ts\":0,\"name\":\"f\"},\n{\"ph\":\"E\",\"pid\":10,\"tid\":11,\"ts\":19.999,\"name\":\"f\"},\n"
+	            "{\"ph\":\"B\",\"pid\":10,\"tid\":11,\"ts\":1000,\"name\":\"g\"},\n"
+	            "{\"ph\":\"E\",\"pid\":10,\"tid\":11,\"ts\":1019.999,\"name\":\"g\"}]}");
+	free(text);
+	built_free(p);
+}
+
 Test(chrome, threads_that_share_an_id_are_told_apart)
 {
 	struct profile *p = built_new();

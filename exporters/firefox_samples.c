@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A thread's samples in the Firefox Profiler's format. Each is a row of its own as long as there are not too many; then some
+ * alike of one run share a row, and their number is its weight. What a thread used of a CPU since the row before is known as
+ * far as on or off: all of that time, or nothing. */
+#include <inttypes.h>
+
+#include "exporters/firefox.h"
+#include "exporters/json_parts.h"
+
+/* Some 200 MB of text. */
+#define ROWS_MAX (UINT64_C(1) << 24)
+
+struct sample_row {
+	uint64_t t_ns; /* of its first sample, never falling */
+	uint32_t node, count;
+	unsigned status;
+};
+
+struct sample_rows {
+	const struct thread_tree *thread;
+	uint32_t row_samples;
+	size_t at;     /* run */
+	uint32_t done; /* samples of it */
+	uint64_t t_ns;
+};
+
+static bool next_row(struct sample_rows *rows, struct sample_row *ret_row)
+{
+	while (rows->at < rows->thread->run_count) {
+		const struct run *run = &rows->thread->runs[rows->at];
+		uint64_t t_ns = run->t_first_ns;
+		uint32_t left = run->count - rows->done;
+
+		if (left == 0) {
+			rows->at++;
+			rows->done = 0;
+			continue;
+		}
+		if (rows->done)
+			t_ns += (uint64_t)run->span_ns * rows->done / (run->count - 1u);
+		rows->t_ns = t_ns > rows->t_ns ? t_ns : rows->t_ns;
+		*ret_row = (struct sample_row){.t_ns = rows->t_ns,
+		                               .node = run->node,
+		                               .status = run->status,
+		                               .count = left < rows->row_samples ? left : rows->row_samples};
+		rows->done += ret_row->count;
+		return true;
+	}
+	return false;
+}
+
+uint32_t firefox_row_samples(const struct profile *profile)
+{
+	uint32_t row_samples = 1;
+
+	for (uint64_t rows = UINT64_MAX; rows > ROWS_MAX && row_samples <= RUN_COUNT_MAX; row_samples *= 2) {
+		rows = 0;
+		for (uint32_t i = 0; i < profile->thread_count; i++)
+			for (size_t j = 0; j < profile->threads[i].run_count; j++)
+				rows += (profile->threads[i].runs[j].count + row_samples - 1) / row_samples;
+		if (rows <= ROWS_MAX)
+			break;
+	}
+	return row_samples;
+}
+
+static void write_stack_column(struct sample_rows rows, struct writer *to)
+{
+	struct sample_row row;
+
+	writer_puts(to, "\"stack\":[");
+	for (bool first = true; next_row(&rows, &row) && !to->err; first = false) {
+		if (row.node)
+			json_item(to, first, row.node - 1);
+		else
+			writer_puts(to, first ? "null" : ",null");
+	}
+	writer_putc(to, ']');
+}
+
+static void write_time_column(struct sample_rows rows, uint64_t base_ns, struct writer *to)
+{
+	struct sample_row row;
+	uint64_t before_ns = base_ns;
+
+	writer_puts(to, ",\n\"timeDeltas\":[");
+	for (bool first = true; next_row(&rows, &row) && !to->err; first = false) {
+		if (!first)
+			writer_putc(to, ',');
+		json_decimal(to, row.t_ns > before_ns ? row.t_ns - before_ns : 0, 6);
+		before_ns = row.t_ns > before_ns ? row.t_ns : before_ns;
+	}
+	writer_putc(to, ']');
+}
+
+static void write_cpu_column(struct sample_rows rows, struct writer *to)
+{
+	struct sample_row row;
+	uint64_t before_ns = 0;
+
+	writer_puts(to, ",\n\"threadCPUDelta\":[");
+	for (bool first = true; next_row(&rows, &row) && !to->err; first = false) {
+		if (row.status & STATUS_ON_CPU)
+			json_item(to, first, first ? 0 : row.t_ns - before_ns);
+		else if (row.status & STATUS_UNKNOWN)
+			writer_puts(to, first ? "null" : ",null");
+		else
+			json_item(to, first, 0);
+		before_ns = row.t_ns;
+	}
+	writer_putc(to, ']');
+}
+
+void firefox_write_samples(const struct profile *profile, const struct thread_tree *thread, uint64_t base_ns,
+                           uint32_t row_samples, struct writer *to)
+{
+	struct sample_rows start = {.thread = thread, .row_samples = row_samples}, rows = start;
+	struct sample_row row;
+	uint64_t count = 0;
+
+	writer_putc(to, '{');
+	write_stack_column(start, to);
+	write_time_column(start, base_ns, to);
+	if (profile_has(profile, VALUE_ON_CPU))
+		write_cpu_column(start, to);
+	writer_puts(to, ",\n\"weight\":");
+	if (row_samples > 1) {
+		writer_putc(to, '[');
+		for (bool first = true; next_row(&rows, &row) && !to->err; first = false)
+			json_item(to, first, row.count);
+		writer_putc(to, ']');
+	} else {
+		writer_puts(to, "null");
+	}
+	for (rows = start; next_row(&rows, &row);)
+		count++;
+	writer_printf(to, ",\"weightType\":\"samples\",\"length\":%" PRIu64 "}", count);
+}
