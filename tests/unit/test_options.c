@@ -285,7 +285,7 @@ Test(outputs, snapshot_names)
 Test(outputs, refused)
 {
 	refuse_plan("attach -f nonsense", "-f nonsense: no such format");
-	refuse_plan("attach -f pprof", "-f pprof: not built yet");
+	refuse_plan("attach -f heatmap", "-f heatmap: not built yet");
 	refuse_plan("attach -o a.xyz", "its suffix tells no format");
 	refuse_plan("attach -f text -f text -f text -o a -o b", "do not pair");
 	refuse_plan("attach -f text -o a -o b", "do not pair");

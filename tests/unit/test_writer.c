@@ -187,5 +187,8 @@ Test(writer, formats_are_found_by_name_and_suffix)
 	cr_assert_str_eq(format_by_suffix("x.txt")->name, "text");
 	cr_assert_null(format_by_suffix("x.zzz"));
 	cr_assert_null(format_by_suffix("html"));
-	cr_assert_str_eq(format_names(), "flamegraph collapsed text");
+	cr_assert_str_eq(format_by_suffix("x.pb.gz")->name, "pprof");
+	cr_assert_str_eq(format_by_suffix("x.pprof")->name, "pprof");
+	cr_assert_str_eq(format_by_suffix("x.otlp")->name, "otlp");
+	cr_assert_eq(strstr(format_names(), "flamegraph collapsed "), format_names(), "the default comes first");
 }
