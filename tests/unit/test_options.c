@@ -178,7 +178,7 @@ Test(options, refused)
 	refuse("attach --native 1", "--native: not built yet");
 	refuse("attach --blocking 1", "--blocking: not built yet");
 	refuse("attach --opcodes 1", "--opcodes: not built yet");
-	refuse("attach --record x 1", "--record: not built yet");
+	refuse("attach --record - 1", "a recording is a file");
 	refuse("attach --async 1", "--async: not built yet");
 	refuse("attach --locals 1", "--locals: not built yet");
 	refuse("attach --omit ( 1", "--omit (: not a regular expression");
