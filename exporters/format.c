@@ -12,7 +12,8 @@ static const struct format formats[] = {
 	{.name = "flamegraph", .suffix = ".html", .mime = "text/html", .write = flamegraph_write},
 	{.name = "collapsed", .suffix = ".collapsed", .mime = "text/plain", .write = collapsed_write},
 	{.name = "text", .suffix = ".txt", .mime = "text/plain", .write = text_write},
-	{.name = "recording", .suffix = ".sampled", .mime = "application/octet-stream", .detect = recording_detect, .read = recording_read, .timed = true},
+	{.name = "recording", .suffix = ".sampled", .mime = "application/octet-stream",
+	 .detect = recording_detect, .read = recording_read, .timed = true},
 };
 
 /* Other suffixes that people use for a format. */
