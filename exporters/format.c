@@ -88,6 +88,8 @@ static const struct format formats[] = {
          .write = collapsed_write,
          .detect = collapsed_detect,
          .read = collapsed_read},
+	{.name = "recording", .suffix = ".sampled", .mime = "application/octet-stream",
+	 .detect = recording_detect, .read = recording_read, .timed = true},
 };
 
 /* Other suffixes that people use for a format. */
