@@ -7,7 +7,9 @@
  * the dictionary, each thing once and element 0 of every table its zero value.
  *
  * Messages hold messages whose length stands before them. So stacks and samples, which are many, are made twice: to be counted, to be
- * written. In memory are the dictionary, stacks as a trie, and one number a node. */
+ * written. In memory are the dictionary, stacks as a trie, and one number a node.
+ *
+ * Longer than other files because the message nests: what is counted and what is written must be the same calls. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads pprof files of any writer: ours, Go's runtime, perf_to_profile, Parca, py-spy and what else there is. The file is gone over twice, for the
  * tables and for the samples, so memory is that of the tables and of the tree. What a writer got wrong but can be counted is counted and
- * said in notes; a file that is not protobuf is refused at the byte where that shows. */
+ * said in notes; a file that is not protobuf is refused at the byte where that shows.
+ *
+ * The tables and the comments are files of their own; here is what a sample passes through, from its types to its node. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
