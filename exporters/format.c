@@ -36,11 +36,6 @@ static const struct format formats[] = {
          .write = speedscope_write,
          .detect = speedscope_detect,
          .read = speedscope_read},
-	{.name = "chrome",
-         .suffix = ".trace.json",
-         .mime = "application/json",
-         .needs = NEEDS_RUNS,
-         .write = chrome_write},
 	{.name = "firefox",
          .suffix = ".firefox.json",
          .mime = "application/json",
@@ -88,8 +83,6 @@ static const struct format formats[] = {
          .write = collapsed_write,
          .detect = collapsed_detect,
          .read = collapsed_read},
-	{.name = "recording", .suffix = ".sampled", .mime = "application/octet-stream",
-	 .detect = recording_detect, .read = recording_read, .timed = true},
 };
 
 /* Other suffixes that people use for a format. */
