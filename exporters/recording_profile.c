@@ -15,9 +15,11 @@ struct replay {
 	const struct profile *profile;
 	struct recording_writer *to;
 	struct tally tally;
-	uint8_t *known; /* of each symbol: it was defined */
-	size_t *next;   /* of each thread: the next run */
-	uint32_t *heap; /* threads with runs left, the one with the earliest on top */
+	uint8_t *known;    /* of each symbol: it was defined */
+	uint32_t **depths; /* of each thread: of its nodes, 1 below the root */
+	uint32_t *last;    /* of each thread: the node of its last record */
+	size_t *next;      /* of each thread: the next run */
+	uint32_t *heap;    /* threads with runs left, the one with the earliest on top */
 	uint32_t heap_count;
 	uint64_t *record; /* room for the longest one */
 };
@@ -98,13 +100,28 @@ static void give_symbol(struct replay *r, uint32_t index)
 	give(r, record, REC_SYMBOL, sizeof(*record) + record->name_bytes + record->file_bytes);
 }
 
+/* How many frames two stacks of a thread share, from the root on. */
+static uint32_t shared_frames(const struct node *nodes, const uint32_t *depths, uint32_t a, uint32_t b)
+{
+	while (a != b) {
+		if (depths[a] >= depths[b])
+			a = nodes[a].parent;
+		else
+			b = nodes[b].parent;
+	}
+	return depths[a];
+}
+
 static void give_run(struct replay *r, uint32_t thread, const struct run *run)
 {
 	const struct node *nodes = r->profile->threads[thread].nodes;
+	const uint32_t *depths = r->depths[thread];
+	uint32_t depth = depths[run->node], shared = shared_frames(nodes, depths, r->last[thread], run->node), at;
 	struct rec_stack *record = (struct rec_stack *)r->record;
-	uint32_t depth = 0, at;
 
-	for (at = run->node; at && depth < REC_DEPTH_MAX; at = nodes[at].parent, depth++)
+	if (depth > REC_DEPTH_MAX) /* deeper than we sample: a foreign one */
+		return;
+	for (at = run->node; depths[at] > shared; at = nodes[at].parent)
 		give_symbol(r, nodes[at].symbol);
 	*record = (struct rec_stack){.thread = thread + 1,
 	                             .count = run->count,
@@ -112,12 +129,13 @@ static void give_run(struct replay *r, uint32_t thread, const struct run *run)
 	                             .t_last_ns = run->t_first_ns + run->span_ns,
 	                             .weight_ns = profile_has(r->profile, VALUE_WALL) ? run->weight_ns : 0,
 	                             .status = run->status,
-	                             .flags = at ? STACK_TRUNCATED : 0,
-	                             .depth = depth};
-	for (at = run->node; depth > 0; at = nodes[at].parent)
-		record->frames[--depth] =
+	                             .depth = depth,
+	                             .shared = shared};
+	for (at = run->node; depths[at] > shared; at = nodes[at].parent)
+		record->frames[depths[at] - shared - 1] =
 			frame_make(r->profile->symbols[nodes[at].symbol].kind, nodes[at].symbol + 1, nodes[at].line);
-	give(r, record, REC_STACK, sizeof(*record) + record->depth * sizeof(record->frames[0]));
+	give(r, record, REC_STACK, sizeof(*record) + (depth - shared) * sizeof(record->frames[0]));
+	r->last[thread] = run->node;
 }
 
 /* --- the runs of all threads, by time --- */
@@ -191,6 +209,20 @@ static enum sample_mode mode_of(const struct profile *profile)
 	return strcmp(mode, "cpu") == 0 ? MODE_CPU : strcmp(mode, "gil") == 0 ? MODE_GIL : MODE_WALL;
 }
 
+static bool find_depths(struct replay *r)
+{
+	for (uint32_t i = 0; i < r->profile->thread_count; i++) {
+		const struct thread_tree *tree = &r->profile->threads[i];
+
+		r->depths[i] = calloc(tree->node_count, sizeof(*r->depths[i]));
+		if (!r->depths[i])
+			return false;
+		for (uint32_t n = 1; n < tree->node_count; n++)
+			r->depths[i][n] = r->depths[i][tree->nodes[n].parent] + 1;
+	}
+	return true;
+}
+
 static int record_profile(struct replay *r, int fd)
 {
 	const struct profile *profile = r->profile;
@@ -206,7 +238,9 @@ static int record_profile(struct replay *r, int fd)
 	r->next = calloc(profile->thread_count + (size_t)1, sizeof(*r->next));
 	r->heap = calloc(profile->thread_count + (size_t)1, sizeof(*r->heap));
 	r->record = malloc(REC_BYTES_MAX);
-	if (r->known && r->next && r->heap && r->record) {
+	r->depths = calloc(profile->thread_count + (size_t)1, sizeof(*r->depths));
+	r->last = calloc(profile->thread_count + (size_t)1, sizeof(*r->last));
+	if (r->known && r->next && r->heap && r->record && r->depths && r->last && find_depths(r)) {
 		give_all(r);
 		err = recording_writer_finish(r->to, &r->tally);
 	} else {
@@ -217,6 +251,10 @@ static int record_profile(struct replay *r, int fd)
 	free(r->next);
 	free(r->heap);
 	free(r->record);
+	for (uint32_t i = 0; r->depths && i < profile->thread_count; i++)
+		free(r->depths[i]);
+	free(r->depths);
+	free(r->last);
 	return err;
 }
 
