@@ -43,7 +43,7 @@ def make(kind, format_name, path):
 def truth(kind, folder):
     """Samples and wall nanoseconds of a shape: by its collapsed stacks, and by how make_profile.c weighs samples."""
     with open(make(kind, "collapsed", os.path.join(folder, kind + ".collapsed")), "rb") as file:
-        samples = sum(line.count for line in support.parse_collapsed(file.read()))
+        samples = sum(int(line.rpartition(b" ")[2]) for line in file)
     tiny = 3000 if kind == "hostile" else 0  # of 20 us each
     return samples, (samples - tiny) * MS + tiny * 20000
 
