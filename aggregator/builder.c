@@ -486,7 +486,8 @@ static bool cut_to_window(struct builder *b, uint64_t *first_ns, uint64_t *last_
 		b->start_ns = *first_ns;
 	if (!builder_has_window(b))
 		return true;
-	from = earlier(*first_ns, span_ns, *count, b->start_ns + b->options.from_ns);
+	/* A window from the start on holds what lies before it by the rounding of times. */
+	from = b->options.from_ns ? earlier(*first_ns, span_ns, *count, b->start_ns + b->options.from_ns) : 0;
 	to = b->options.to_ns ? earlier(*first_ns, span_ns, *count, b->start_ns + b->options.to_ns) : *count;
 	if (from >= to) {
 		b->profile->filtered += *count;

@@ -94,7 +94,11 @@ static int check_pairs(const struct outputs *outputs, struct fault *fault)
 	for (size_t i = 0; i < outputs->count && record; i++)
 		if (outputs->items[i].path && strcmp(outputs->items[i].path, record) == 0)
 			return fault_set(fault, -EINVAL, "", "%s: named for two files", record);
-	for (size_t i = 0; i < outputs->count; i++)
+	for (size_t i = 0; i < outputs->count; i++) {
+		/* One that grows while sampling goes on survives whatever ends us. */
+		if (strcmp(outputs->items[i].format->name, "recording") == 0)
+			return fault_set(fault, -EINVAL, "--record FILE writes one while sampling goes on",
+			                 "a recording is no output of -f and -o here");
 		for (size_t j = i + 1; j < outputs->count; j++) {
 			const struct output *a = &outputs->items[i], *b = &outputs->items[j];
 
@@ -104,6 +108,7 @@ static int check_pairs(const struct outputs *outputs, struct fault *fault)
 				return fault_set(fault, -EINVAL, "give each format its own -o",
 				                 "-o %s: named for two formats", a->path);
 		}
+	}
 	return 0;
 }
 
@@ -144,7 +149,8 @@ int outputs_plan(struct outputs *ret_outputs, const struct options *options, pid
 	struct tm local;
 	int err = 0;
 
-	*ret_outputs = (struct outputs){.lock = PTHREAD_MUTEX_INITIALIZER, .recorder = {.fd = -1, .path = options->record}};
+	*ret_outputs =
+		(struct outputs){.lock = PTHREAD_MUTEX_INITIALIZER, .recorder = {.fd = -1, .path = options->record}};
 	if (formats && paths && formats != paths && !is_stem)
 		return fault_set(fault, -EINVAL, "as many -o as -f, or one -o as the stem of all",
 		                 "%zu -f and %zu -o do not pair", formats, paths);
