@@ -15,7 +15,7 @@
 
 struct built_thread {
 	struct thread_tree like; /* name owned; nodes unused */
-	struct tree tree; /* no nodes: it was folded, and is free */
+	struct tree tree;        /* no nodes: it was folded, and is free */
 	size_t run_room;
 	uint32_t next_free; /* of a free one: index + 1; 0: none */
 };
@@ -470,7 +470,7 @@ static uint64_t earlier(uint64_t first_ns, uint64_t span_ns, uint64_t count, uin
 
 	if (at_ns <= first_ns)
 		return 0;
-	if (off_ns > span_ns || count == 1)
+	if (off_ns > span_ns || count == 1 || span_ns == 0)
 		return count;
 	return (uint64_t)(((unsigned __int128)off_ns * (count - 1) + span_ns - 1) / span_ns);
 }
@@ -550,8 +550,10 @@ void builder_run(struct builder *b, uint32_t thread, uint32_t node, uint64_t t_f
 		if (pieces <= weight_ns >> 32)
 			pieces = (weight_ns >> 32) + 1;
 		pieces = pieces > count ? count : pieces;
-		part = count / pieces;
-		span_ns = part == count ? t_last_ns - t_first_ns : (t_last_ns - t_first_ns) / (count - 1) * (part - 1);
+		part = pieces > 1 ? count / pieces : count;
+		span_ns = t_last_ns - t_first_ns;
+		if (part < count && count > 1)
+			span_ns = span_ns / (count - 1) * (part - 1);
 		builder_only_run(b, thread,
 		                 (struct run){.t_first_ns = t_first_ns,
 		                              .span_ns = span_ns > UINT32_MAX ? UINT32_MAX : (uint32_t)span_ns,

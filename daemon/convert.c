@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sampled convert IN... -o OUT */
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -168,9 +169,12 @@ static int write_svg(const struct convert *c, const struct loaded *loaded)
 static int convert(struct convert *c, char **inputs, int count)
 {
 	struct loaded loaded;
-	bool runs = c->format->needs == NEEDS_RUNS || c->options.history_interval_ns;
-	int status = load_all(&loaded, inputs, count, &c->filters, runs);
+	bool runs;
+	int status;
 
+	assert(c->format); /* check() */
+	runs = c->format->needs == NEEDS_RUNS || c->options.history_interval_ns;
+	status = load_all(&loaded, inputs, count, &c->filters, runs);
 	if (status != EXIT_DONE)
 		return status;
 	if (!loaded.profile && !c->format->write_callgraph) {

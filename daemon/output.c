@@ -25,9 +25,8 @@ int output_find_format(const char *name, const struct format **ret_format, struc
 		return 0;
 	}
 	snprintf(hint, sizeof(hint), "formats: %s", format_names());
-	if (format)
-		return fault_set(fault, -EINVAL, hint, "-f %s: it can only be read", name);
-	return fault_set(fault, -EINVAL, hint, "-f %s: no such format", name);
+	fault_set(fault, -EINVAL, hint, format ? "-f %s: it can only be read" : "-f %s: no such format", name);
+	return -EINVAL;
 }
 
 static const char *base_name(const char *path)
@@ -48,7 +47,8 @@ int output_guess_format(const char *path, const struct format **ret_format, stru
 	if (strcmp(path, "-") == 0 || !strchr(base_name(path), '.'))
 		return output_find_format("flamegraph", ret_format, fault);
 	snprintf(hint, sizeof(hint), "give -f; formats: %s", format_names());
-	return fault_set(fault, -EINVAL, hint, "-o %s: its suffix tells no format", path);
+	fault_set(fault, -EINVAL, hint, "-o %s: its suffix tells no format", path);
+	return -EINVAL;
 }
 
 /* Names one output. path: as given with -o, "-", or NULL for the default; is_stem: the format's suffix is added. */
@@ -87,6 +87,11 @@ static int name_output(struct output *o, const char *path, bool is_stem, const c
 	return o->stem && o->path ? 0 : -ENOMEM;
 }
 
+static bool is_format(const struct output *o, const char *name)
+{
+	return o->format && strcmp(o->format->name, name) == 0;
+}
+
 static int check_pairs(const struct outputs *outputs, struct fault *fault)
 {
 	const char *record = outputs->recorder.path;
@@ -96,7 +101,7 @@ static int check_pairs(const struct outputs *outputs, struct fault *fault)
 			return fault_set(fault, -EINVAL, "", "%s: named for two files", record);
 	for (size_t i = 0; i < outputs->count; i++) {
 		/* One that grows while sampling goes on survives whatever ends us. */
-		if (strcmp(outputs->items[i].format->name, "recording") == 0)
+		if (is_format(&outputs->items[i], "recording"))
 			return fault_set(fault, -EINVAL, "--record FILE writes one while sampling goes on",
 			                 "a recording is no output of -f and -o here");
 		for (size_t j = i + 1; j < outputs->count; j++) {
@@ -121,7 +126,7 @@ static int add_svg(struct outputs *outputs, struct fault *fault)
 		const struct output *beside = &outputs->items[i];
 		struct output *o = &outputs->items[outputs->count];
 
-		if (strcmp(beside->format->name, "pstats") != 0)
+		if (!is_format(beside, "pstats"))
 			continue;
 		if (!beside->path)
 			return fault_set(fault, -EINVAL, "name the pstats file with -o",

@@ -169,7 +169,7 @@ static bool reserve_open_edges(struct folding *f)
 {
 	uint32_t room = f->graph->edge_room, *larger;
 
-	if (room <= f->open_edges_room)
+	if (f->open_edges && room <= f->open_edges_room)
 		return true;
 	larger = realloc(f->open_edges, room * sizeof(*larger));
 	if (!larger)

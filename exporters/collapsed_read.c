@@ -218,7 +218,7 @@ static void read_metadata(struct collapsed_reader *r, struct span line)
 			builder_profile(r->to)->mode = modes[i].mode;
 		}
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
-		struct span part = text;
+		struct span part;
 
 		if (!span_begins(text, counts[i].begins))
 			continue;
@@ -317,7 +317,7 @@ bool collapsed_detect(const unsigned char *head, size_t bytes)
 			good++;
 		else if (newline || bytes < 4096)
 			bad++;
-		else if (good + bad == 0 && memchr(line.at, ';', line.bytes) && !memchr("{[<", line.at[0], 3) &&
+		else if (good + bad == 0 && memchr(line.at, ';', line.bytes) && line.at[0] != '{' && line.at[0] != '[' && line.at[0] != '<' &&
 		         !memchr(line.at, '\0', line.bytes))
 			good++;
 	}

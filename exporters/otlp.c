@@ -415,7 +415,7 @@ static uint64_t counted(struct otlp *o, uint32_t process, const struct value_col
 
 static void put_resource(struct otlp *o, uint32_t process)
 {
-	uint64_t profile_bytes[VALUE_COUNT], scope_bytes = pb_field_bytes(SCOPE_PROFILES_SCOPE, o->scope.bytes);
+	uint64_t profile_bytes[VALUE_COUNT] = {0}, scope_bytes = pb_field_bytes(SCOPE_PROFILES_SCOPE, o->scope.bytes);
 	struct buf resource = {0};
 
 	make_resource(o, process, &resource);

@@ -132,7 +132,7 @@ static int take_key_items(struct reader *r, uint32_t items, int64_t *ret_functio
 /* 0, 1 when the dictionary ends here, or -errno. */
 static int take_key(struct reader *r, int64_t *ret_function)
 {
-	struct marshal_value key;
+	struct marshal_value key = {0};
 	int err = marshal_next(&r->marshal, &key);
 
 	if (err)
@@ -192,7 +192,7 @@ static int add_sums(struct reader *r, struct call_sums *to, const struct call_su
 
 static int take_callers(struct reader *r, uint32_t callee, const struct call_sums *sums)
 {
-	struct marshal_value head;
+	struct marshal_value head = {0};
 	int err = marshal_next(&r->marshal, &head);
 
 	if (!err && head.kind != MARSHAL_IS_DICT)
@@ -200,7 +200,7 @@ static int take_callers(struct reader *r, uint32_t callee, const struct call_sum
 	while (!err) {
 		struct callgraph_edge *edge;
 		struct call_sums caller;
-		int64_t function;
+		int64_t function = MARKER;
 
 		err = take_key(r, &function);
 		if (err)
@@ -225,7 +225,7 @@ static int take_callers(struct reader *r, uint32_t callee, const struct call_sum
 static int take_function(struct reader *r, uint32_t function)
 {
 	struct callgraph_function *to;
-	struct marshal_value head;
+	struct marshal_value head = {0};
 	struct call_sums sums = {0};
 	int err = marshal_next(&r->marshal, &head);
 
@@ -317,13 +317,13 @@ static int take_facts(struct reader *r)
 int pstats_read(struct input *from, struct callgraph *to, struct fault *fault)
 {
 	struct reader r = {.marshal = {.in = from, .fault = fault}, .graph = to};
-	struct marshal_value head;
+	struct marshal_value head = {0};
 	int err = marshal_next(&r.marshal, &head);
 
 	if (!err && head.kind != MARSHAL_IS_DICT)
 		err = wrong(&r, "it is no dictionary");
 	while (!err) {
-		int64_t function;
+		int64_t function = MARKER;
 
 		err = take_key(&r, &function);
 		if (!err)

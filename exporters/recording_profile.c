@@ -116,11 +116,13 @@ static void give_run(struct replay *r, uint32_t thread, const struct run *run)
 {
 	const struct node *nodes = r->profile->threads[thread].nodes;
 	const uint32_t *depths = r->depths[thread];
-	uint32_t depth = depths[run->node], shared = shared_frames(nodes, depths, r->last[thread], run->node), at;
 	struct rec_stack *record = (struct rec_stack *)r->record;
+	uint32_t depth, shared, at;
 
-	if (depth > REC_DEPTH_MAX) /* deeper than we sample: a foreign one */
+	if (!depths || depths[run->node] > REC_DEPTH_MAX) /* deeper than we sample: a foreign one */
 		return;
+	depth = depths[run->node];
+	shared = shared_frames(nodes, depths, r->last[thread], run->node);
 	for (at = run->node; depths[at] > shared; at = nodes[at].parent)
 		give_symbol(r, nodes[at].symbol);
 	*record = (struct rec_stack){.thread = thread + 1,

@@ -77,7 +77,7 @@ static uint32_t column_text(struct stack_tables *t, const char *text)
 	char name[128];
 	size_t bytes = 0;
 
-	for (; text[bytes] && bytes < sizeof(name) - 1; bytes++)
+	for (; bytes < sizeof(name) - 1 && text[bytes]; bytes++)
 		name[bytes] = text[bytes] == '-' || text[bytes] == ':' ? '_' : text[bytes];
 	name[bytes] = '\0';
 	return stack_tables_string(t, name);

@@ -284,7 +284,9 @@ static void write_facts(struct picture *p, struct writer *to, const struct facts
 
 static double facts_px(const struct facts *facts)
 {
-	return (double)((facts->count + FACT_COLUMNS - 1) / FACT_COLUMNS + 1) * LINE_PX;
+	size_t rows = (facts->count + FACT_COLUMNS - 1) / FACT_COLUMNS + 1;
+
+	return (double)rows * LINE_PX;
 }
 
 /* What all that is written will need. */

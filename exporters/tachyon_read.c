@@ -245,6 +245,8 @@ static int read_sample(struct replay *r, struct replayed *t, unsigned kind)
 	uint64_t delta_us;
 	int err = 0;
 
+	if (!t)
+		return -ENOMEM;
 	if (!tachyon_stream_varint(&r->stream, UINT64_MAX, &delta_us) || !tachyon_stream_read(&r->stream, &status, 1))
 		return malformed(r, "a sample is cut off");
 	if (!t->has_samples)
