@@ -563,7 +563,7 @@ void builder_run(struct builder *b, uint32_t thread, uint32_t node, uint64_t t_f
 		                              .node = node,
 		                              .status = status & 0xffu,
 		                              .count = part & RUN_COUNT_MAX});
-		if (part < count)
+		if (part < count && count > 1)
 			t_first_ns += (t_last_ns - t_first_ns) / (count - 1) * part;
 		weight_ns -= weight_ns / pieces;
 		count -= part;
