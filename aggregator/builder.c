@@ -549,7 +549,7 @@ void builder_run(struct builder *b, uint32_t thread, uint32_t node, uint64_t t_f
 			pieces = ((t_last_ns - t_first_ns) >> 32) + 1;
 		if (pieces <= weight_ns >> 32)
 			pieces = (weight_ns >> 32) + 1;
-		pieces = pieces > count ? count : pieces;
+		pieces = pieces > count ? count : pieces > 0 ? pieces : 1;
 		part = pieces > 1 ? count / pieces : count;
 		span_ns = t_last_ns - t_first_ns;
 		if (part < count && count > 1)
