@@ -186,7 +186,7 @@ class Run(cli.Folder):
         process = support.start_sampled(
             "run", "-q", "-f", "collapsed", "-o", "a.txt", "--", *support.newest().argv, "-c", BUSY, "60", "0", cwd=self.folder
         )
-        time.sleep(1)
+        time.sleep(3)  # a sanitized build is slow to find the interpreter
         process.send_signal(signal.SIGTERM)
         out, error = process.communicate(timeout=30)
         self.assertEqual((process.returncode, out), (128 + signal.SIGTERM, b"a.txt\n"), error)
