@@ -12,7 +12,7 @@
 
 #include "exporters/recording_state.h"
 
-enum { STACKS_MAX = 1 << 18 };
+enum { STACKS_MAX = 1 << 18, UNITS_AN_INTERVAL = 32 };
 
 void recording_fail(struct recording_writer *w, int err)
 {
@@ -290,8 +290,8 @@ int recording_writer_new(struct recording_writer **ret_writer, int fd, const str
 	w->options = *options;
 	if (w->options.stacks_max == 0)
 		w->options.stacks_max = STACKS_MAX;
-	/* A unit is a 512th of the interval: finer times would only tell of the jitter. */
-	w->unit_ns = options->interval_ns ? (int64_t)(options->interval_ns / 512) : 100;
+	/* The sampler waits up to a quarter of an interval at random; finer times would tell of little else. */
+	w->unit_ns = options->interval_ns ? (int64_t)(options->interval_ns / UNITS_AN_INTERVAL) : 100;
 	w->unit_ns = w->unit_ns < 1 ? 1 : w->unit_ns > (int64_t)NS_PER_MS ? (int64_t)NS_PER_MS : w->unit_ns;
 	w->interval_units = (int64_t)options->interval_ns / w->unit_ns;
 	w->epoch = 1;

@@ -56,7 +56,7 @@ class Recording(cli.Folder):
     def test_accounting_is_that_of_the_run(self):
         self.record("a.sampled", "--no-idle", "-f", "text", "-o", "live.txt")
         self.assertEqual(self.sampled("convert", "a.sampled", "-o", "back.txt").stdout, b"back.txt\n")
-        # Of what follows, times of single functions are right to a thousandth or so of an interval for each change of stack.
+        # Of what follows, times of single functions are right to a 32nd or so of an interval for each change of stack.
         back, live = (self.read(name).split(b"\nTHREADS")[0] for name in ("back.txt", "live.txt"))
         self.assertEqual(back, live)
 

@@ -248,13 +248,13 @@ Test(recording, crc32c_is_castagnoli)
 
 Test(recording, head_and_session_are_these_bytes)
 {
-	/* 1 ms in 512 units of 1953 ns; RECORDING.md, by hand. */
+	/* 1 ms in 32 units of 31,250 ns; RECORDING.md, by hand. */
 	static const unsigned char session[] = {
 		9 + 2, 0,    0,    /* so many bytes of items, none of stacks and times */
 		1,     9,          /* SESSION, its length */
-		0xa1,  0x0f,       /* 1953 */
+		0x92,  0xf4, 0x01, /* 31,250 */
 		0xc0,  0x84, 0x3d, /* 1,000,000 */
-		0x80,  0x04,       /* 512 */
+		32,
 		1,                 /* cpu */
 		20,                /* +10 */
 	};
