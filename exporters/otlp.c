@@ -500,7 +500,7 @@ int otlp_write(const struct profile *profile, const struct export_options *optio
 
 	(void)options;
 	if (!o)
-		return to->err = to->err ? to->err : -ENOMEM;
+		return writer_fail(to, -ENOMEM);
 	o->profile = profile;
 	err = prepare(o);
 	if (!err) {
@@ -511,8 +511,7 @@ int otlp_write(const struct profile *profile, const struct export_options *optio
 		put_dictionary(o);
 		err = o->err ? o->err : o->tables.err ? o->tables.err : o->message.err ? o->message.err : o->scope.err;
 	}
-	if (err && !to->err)
-		to->err = err;
+	writer_fail(to, err);
 	release(o);
 	free(o);
 	return to->err;
