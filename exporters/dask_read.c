@@ -377,9 +377,7 @@ static int parse(struct dask_reader *r, yajl_handle parser, struct input *from, 
 
 		if (bytes == 0) {
 			if (from->err)
-				return fault_set(fault, from->err, "",
-				                 from->err == -EPROTO ? "its compressed data is damaged" : "%s",
-				                 strerror(-from->err));
+				return input_fault(from->err, fault);
 			status = yajl_complete_parse(parser);
 			break;
 		}

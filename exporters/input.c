@@ -283,6 +283,11 @@ bool input_line(struct input *in, struct buf *line, size_t max_bytes, bool *ret_
 	return any && !in->err;
 }
 
+int input_fault(int err, struct fault *fault)
+{
+	return fault_set(fault, err, "", "%s", err == -EPROTO ? "its compressed data is damaged" : strerror(-err));
+}
+
 int input_rest(struct input *in, struct buf *to, size_t max_bytes)
 {
 	for (;;) {

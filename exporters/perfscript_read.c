@@ -392,8 +392,7 @@ int perfscript_read(struct input *from, struct builder *to, struct fault *fault)
 	buf_release(&r.line);
 	buf_release(&r.frames);
 	if (err)
-		return fault_set(fault, err, "", err == -EPROTO ? "its compressed data is damaged" : "%s",
-		                 strerror(-err));
+		return input_fault(err, fault);
 	if (r.good == 0)
 		return fault_set(fault, -EPROTO, "the text of perf script",
 		                 "it has no sample; line %" PRIu64 " is the first that is of none", r.first_bad);
