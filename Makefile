@@ -72,7 +72,7 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 # Pages are joined from their parts and embedded.
 $(BUILD)/gen/flamegraph.page: $(wildcard exporters/flamegraph/*)
 $(BUILD)/gen/heatmap.page: $(wildcard exporters/heatmap/*)
-$(PAGES:%=$(BUILD)/gen/%.page): $(BUILD)/gen/%.page: exporters/flamegraph/bundle.sh
+$(PAGES:%=$(BUILD)/gen/%.page): $(BUILD)/gen/%.page: exporters/flamegraph/bundle.sh exporters/flamegraph/head.html
 	@mkdir -p $(@D)
 	$(call say,PAGE,$@)sh exporters/flamegraph/bundle.sh $* >$@
 

@@ -268,8 +268,7 @@ int callgrind_write(const struct callgraph *graph, const struct export_options *
 		put_sums(&c, "totals:", sums);
 		err = c.text.err;
 	}
-	if (err && !to->err)
-		to->err = err;
+	writer_fail(to, err);
 	free(c.first);
 	free(c.edges);
 	free(c.file_known);

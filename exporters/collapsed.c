@@ -330,8 +330,7 @@ int collapsed_write(const struct profile *profile, const struct export_options *
 		add_tree(&c, &profile->threads[i]);
 	if (!c.err)
 		write_lines(&c, to);
-	if (c.err && !to->err)
-		to->err = c.err;
+	writer_fail(to, c.err);
 	text_set_release(&c.labels);
 	pair_set_release(&c.nodes);
 	buf_release(&c.counts);

@@ -288,8 +288,7 @@ int collapsed_read(struct input *from, struct builder *to, struct fault *fault)
 	buf_release(&r.last);
 	buf_release(&r.places);
 	if (err)
-		return fault_set(fault, err, "", err == -EPROTO ? "its compressed data is damaged" : "%s",
-		                 strerror(-err));
+		return input_fault(err, fault);
 	if (r.good == 0)
 		return fault_set(fault, -EPROTO, "a line is frames joined by ';', a blank and a count",
 		                 "it has no line that is a stack; line %" PRIu64 " is the first that is not",

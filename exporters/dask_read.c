@@ -3,9 +3,7 @@
  * order, as merge() and json.dump(sort_keys=True) change it; so a tree is gathered first and handed to the builder when it is whole. The
  * parser does not recurse, and takes stacks as deep as ours.
  *
- * An entry of a history stands at its time: a window of time takes or leaves it whole, counted from the first entry.
- *
- * Somewhat long for one file: the parser's callbacks are many, and all work on one state. */
+ * An entry of a history stands at its time: a window of time takes or leaves it whole, counted from the first entry. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -14,18 +12,16 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "exporters/dask_reader.h"
 #include "exporters/formats.h"
-#include "exporters/intern.h"
 
 enum {
-	NODES_MAX = 1 << 24,                    /* of one tree */
 	LEVELS_MAX = 2 * REC_DEPTH_MAX + 16,    /* of objects: two a frame */
 	TEXT_BYTES_MAX = 2 * REC_TEXT_MAX + 64, /* kept of a text */
 };
 
-/* Of a count and of all: sums of a tree's nodes stay below 2^64. */
+/* Of a count: with SUM_MAX (dask_tree.c) sums of a tree's nodes stay below 2^64. */
 #define COUNT_MAX (UINT64_C(1) << 39)
-#define SUM_MAX   (UINT64_C(1) << 62)
 
 enum level_kind {
 	LEVEL_HISTORY,     /* the list of entries */
@@ -54,46 +50,15 @@ struct level {
 	uint32_t identifier; /* LEVEL_CHILDREN: of the node that comes next */
 };
 
-/* A node as the file has it. Texts are numbers in texts, INTERN_FAILED: not there. */
-struct raw_node {
-	uint32_t parent, identifier, name, filename, line;
-	uint32_t place; /* in the builder's tree */
-	uint64_t count, below;
-	bool has_count;
-};
-
-struct dask_reader {
-	struct builder *to;
-	struct buf levels; /* struct level */
-	struct buf nodes;  /* struct raw_node, of the tree at hand; parents first */
-	struct text_set texts;
-	uint32_t thread;
-	uint64_t time_ns, first_ns, trees, untimed, repaired, sum;
-	bool in_history, has_time; /* has_time: of the entry at hand */
-	const char *why;           /* static; NULL: nothing is wrong */
-};
-
 static struct level *top(struct dask_reader *r)
 {
 	return r->levels.bytes ? (struct level *)(void *)(r->levels.data + r->levels.bytes) - 1 : NULL;
 }
 
-static struct raw_node *raw(struct dask_reader *r, uint32_t node)
-{
-	return (struct raw_node *)(void *)r->nodes.data + node;
-}
-
-/* What a callback returns to end the parsing. */
-static int stop(struct dask_reader *r, const char *why)
-{
-	r->why = r->why ? r->why : why;
-	return 0;
-}
-
 static int push(struct dask_reader *r, struct level level)
 {
 	if (r->levels.bytes / sizeof(level) >= LEVELS_MAX)
-		return stop(r, "it is nested too deep");
+		return dask_stop(r, "it is nested too deep");
 	buf_add(&r->levels, &level, sizeof(level));
 	return !r->levels.err;
 }
@@ -105,101 +70,15 @@ static uint32_t keep(struct dask_reader *r, const unsigned char *text, size_t by
 
 static int push_node(struct dask_reader *r, uint32_t parent, uint32_t identifier)
 {
-	uint32_t node = (uint32_t)(r->nodes.bytes / sizeof(struct raw_node));
+	uint32_t node = (uint32_t)(r->nodes.bytes / sizeof(struct dask_node));
 
-	if (node >= NODES_MAX)
-		return stop(r, "a tree has more than 16 million nodes");
+	if (node >= DASK_NODES_MAX)
+		return dask_stop(r, "a tree has more than 16 million nodes");
 	buf_add(&r->nodes,
-	        &(struct raw_node){
+	        &(struct dask_node){
 			.parent = parent, .identifier = identifier, .name = INTERN_FAILED, .filename = INTERN_FAILED},
-	        sizeof(struct raw_node));
+	        sizeof(struct dask_node));
 	return !r->nodes.err && push(r, (struct level){.kind = LEVEL_NODE, .node = node});
-}
-
-/* --- a whole tree goes to the builder --- */
-
-static struct span_text {
-	const char *text;
-	size_t bytes;
-} text_of(const struct dask_reader *r, uint32_t number)
-{
-	struct span_text span = {.text = ""};
-
-	if (number != INTERN_FAILED)
-		span.text = text_set_get(&r->texts, number, &span.bytes);
-	return span;
-}
-
-/* An identifier is NAME;FILE;LINE; a description, where there is one, says the first two better. */
-static uint32_t symbol_of(struct dask_reader *r, const struct raw_node *node)
-{
-	struct span_text identifier = text_of(r, node->identifier), name = identifier, file = {.text = ""};
-	const char *first = memchr(identifier.text, ';', identifier.bytes);
-	const char *last = memrchr(identifier.text, ';', identifier.bytes);
-	uint64_t line = 0;
-
-	if (first && last > first) {
-		const char *end = identifier.text + identifier.bytes;
-
-		name.bytes = (size_t)(first - identifier.text);
-		file = (struct span_text){.text = first + 1, .bytes = (size_t)(last - first) - 1};
-		for (const char *c = last + 1; c < end && *c >= '0' && *c <= '9' && line <= UINT32_MAX; c++)
-			line = line * 10 + (uint64_t)(*c - '0');
-		line = line > UINT32_MAX ? 0 : line;
-	}
-	if (node->name != INTERN_FAILED)
-		name = text_of(r, node->name);
-	if (node->filename != INTERN_FAILED)
-		file = text_of(r, node->filename);
-	return builder_symbol(r->to, name.text, name.bytes, file.text, file.bytes, (uint32_t)line,
-	                      file.bytes == 0                                                 ? FRAME_SPECIAL
-	                      : file.bytes == 11 && memcmp(file.text, "<low-level>", 11) == 0 ? FRAME_NATIVE
-	                                                                                      : FRAME_PYTHON,
-	                      0);
-}
-
-static bool add_samples(struct dask_reader *r, uint32_t place, uint64_t count)
-{
-	uint64_t values[VALUE_COUNT] = {[VALUE_SAMPLES] = count};
-
-	r->sum += count;
-	if (r->sum > SUM_MAX)
-		return false;
-	if (r->has_time)
-		builder_run(r->to, r->thread, place, r->time_ns, r->time_ns, count, 0, 0);
-	else
-		builder_add(r->to, r->thread, place, values);
-	return true;
-}
-
-static int end_tree(struct dask_reader *r)
-{
-	uint32_t count = (uint32_t)(r->nodes.bytes / sizeof(struct raw_node));
-
-	for (uint32_t i = count; i-- > 1;)
-		raw(r, raw(r, i)->parent)->below += raw(r, i)->count;
-	if (r->has_time && r->first_ns == 0) {
-		r->first_ns = r->time_ns;
-		builder_set_start(r->to, r->time_ns);
-	}
-	for (uint32_t i = 0; i < count; i++) {
-		struct raw_node *node = raw(r, i);
-
-		if (i > 0)
-			node->place = builder_child(r->to, r->thread, raw(r, node->parent)->place, symbol_of(r, node),
-			                            node->line);
-		if (!node->has_count)
-			return stop(r, "a node has no count");
-		r->repaired += node->count < node->below;
-		if (node->count > node->below && !add_samples(r, node->place, node->count - node->below))
-			return stop(r, "the counts make no sense");
-	}
-	r->trees++;
-	r->untimed += !r->has_time;
-	r->nodes.bytes = 0;
-	if (r->texts.count > NODES_MAX) /* of earlier trees */
-		text_set_release(&r->texts);
-	return !builder_error(r->to);
 }
 
 /* --- the parser's callbacks: 0 ends the parsing --- */
@@ -211,7 +90,7 @@ static int on_start_map(void *context)
 
 	if (!at || at->kind == LEVEL_ENTRY) {
 		if (r->nodes.bytes || (!at && r->trees))
-			return stop(r, "an entry has two trees");
+			return dask_stop(r, "an entry has two trees");
 		return push_node(r, 0, INTERN_FAILED);
 	}
 	if (at->kind == LEVEL_CHILDREN)
@@ -221,7 +100,7 @@ static int on_start_map(void *context)
 	if (at->kind == LEVEL_NODE && at->member == MEMBER_CHILDREN)
 		return push(r, (struct level){.kind = LEVEL_CHILDREN, .node = at->node});
 	if (at->kind == LEVEL_HISTORY)
-		return stop(r, "an entry of the history is not [time, tree]");
+		return dask_stop(r, "an entry of the history is not [time, tree]");
 	return push(r, (struct level){.kind = LEVEL_OTHER});
 }
 
@@ -232,7 +111,7 @@ static int on_end(void *context)
 
 	r->levels.bytes -= sizeof(ended);
 	if (ended.kind == LEVEL_NODE && ended.node == 0)
-		return end_tree(r);
+		return dask_end_tree(r);
 	return 1;
 }
 
@@ -250,7 +129,7 @@ static int on_start_array(void *context)
 		return push(r, (struct level){.kind = LEVEL_ENTRY});
 	}
 	if (at->kind == LEVEL_CHILDREN || at->kind == LEVEL_ENTRY)
-		return stop(r, "a list is where a tree should be");
+		return dask_stop(r, "a list is where a tree should be");
 	return push(r, (struct level){.kind = LEVEL_OTHER});
 }
 
@@ -292,13 +171,13 @@ static int on_string(void *context, const unsigned char *text, size_t bytes)
 	struct level *at = top(r);
 
 	if (!at || at->kind == LEVEL_HISTORY || at->kind == LEVEL_ENTRY || at->kind == LEVEL_CHILDREN)
-		return stop(r, "a text is where a tree should be");
+		return dask_stop(r, "a text is where a tree should be");
 	if (at->member == MEMBER_NAME)
-		raw(r, at->node)->name = keep(r, text, bytes);
+		dask_raw(r, at->node)->name = keep(r, text, bytes);
 	else if (at->member == MEMBER_FILENAME)
-		raw(r, at->node)->filename = keep(r, text, bytes);
+		dask_raw(r, at->node)->filename = keep(r, text, bytes);
 	else if (at->member == MEMBER_COUNT)
-		return stop(r, "a count is a text");
+		return dask_stop(r, "a count is a text");
 	return 1;
 }
 
@@ -322,23 +201,23 @@ static int on_number(void *context, const char *text, size_t bytes)
 	double number;
 
 	if (!at || at->kind == LEVEL_HISTORY || at->kind == LEVEL_CHILDREN)
-		return stop(r, "a number is where a tree should be");
+		return dask_stop(r, "a number is where a tree should be");
 	if (at->kind == LEVEL_ENTRY) {
 		if (r->has_time || !take_number(text, bytes, 9e9, &number))
-			return stop(r, "an entry's time makes no sense");
+			return dask_stop(r, "an entry's time makes no sense");
 		r->time_ns = (uint64_t)(number * 1e9);
 		r->time_ns += r->time_ns == 0;
 		r->has_time = true;
 	} else if (at->member == MEMBER_COUNT) {
-		struct raw_node *node = raw(r, at->node);
+		struct dask_node *node = dask_raw(r, at->node);
 
 		if (!take_number(text, bytes, (double)COUNT_MAX, &number))
-			return stop(r, "a count makes no sense");
+			return dask_stop(r, "a count makes no sense");
 		node->count = (uint64_t)number;
 		node->has_count = true;
 	} else if (at->member == MEMBER_LINE) {
 		if (take_number(text, bytes, UINT32_MAX, &number))
-			raw(r, at->node)->line = (uint32_t)number;
+			dask_raw(r, at->node)->line = (uint32_t)number;
 	}
 	return 1;
 }
@@ -349,7 +228,7 @@ static int on_other(struct dask_reader *r)
 
 	if (!at || at->kind == LEVEL_HISTORY || at->kind == LEVEL_ENTRY || at->kind == LEVEL_CHILDREN ||
 	    at->member == MEMBER_COUNT)
-		return stop(r, "null, true or false is where a tree or a count should be");
+		return dask_stop(r, "null, true or false is where a tree or a count should be");
 	return 1;
 }
 
@@ -377,9 +256,7 @@ static int parse(struct dask_reader *r, yajl_handle parser, struct input *from, 
 
 		if (bytes == 0) {
 			if (from->err)
-				return fault_set(fault, from->err, "",
-				                 from->err == -EPROTO ? "its compressed data is damaged" : "%s",
-				                 strerror(-from->err));
+				return input_fault(from->err, fault);
 			status = yajl_complete_parse(parser);
 			break;
 		}

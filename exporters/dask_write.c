@@ -392,8 +392,7 @@ int dask_write(const struct profile *profile, const struct export_options *optio
 	else if (!d.err)
 		write_whole(&d, to);
 	writer_putc(to, '\n');
-	if (d.err && !to->err)
-		to->err = d.err;
+	writer_fail(to, d.err);
 	release(&d);
 	return to->err;
 }

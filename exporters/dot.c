@@ -222,26 +222,28 @@ static void choose_edges(struct dot *d)
 	d->edges_more = count - d->edge_count;
 }
 
-static void put_left_out(struct dot *d)
+/* How many of these are not in the graph: those with less than the share `least`, and those behind the `most` largest. */
+static void put_count_left_out(struct dot *d, const char *what, uint32_t small, double least, uint32_t more, int most)
 {
 	char count[32];
 
+	facts_count_text(count, sizeof(count), small);
+	writer_printf(d->to, "left out: %s %s under %g %%", count, what, 100 * least);
+	facts_count_text(count, sizeof(count), more);
+	if (more)
+		writer_printf(d->to, " and %s beyond the %d largest", count, most);
+}
+
+static void put_left_out(struct dot *d)
+{
 	if (d->nodes_small || d->nodes_more) {
-		facts_count_text(count, sizeof(count), d->nodes_small);
-		writer_printf(d->to, "left out: %s functions under %g %%", count, 100 * NODE_MIN);
-		facts_count_text(count, sizeof(count), d->nodes_more);
-		if (d->nodes_more)
-			writer_printf(d->to, " and %s beyond the %d largest", count, NODES_MAX);
+		put_count_left_out(d, "functions", d->nodes_small, NODE_MIN, d->nodes_more, NODES_MAX);
 		writer_puts(d->to, ", with their calls; self time of these: ");
 		put_percent(d, share_of(d, d->left_out_s));
 		writer_puts(d->to, "\\l");
 	}
 	if (d->edges_small || d->edges_more) {
-		facts_count_text(count, sizeof(count), d->edges_small);
-		writer_printf(d->to, "left out: %s calls between the others under %g %%", count, 100 * EDGE_MIN);
-		facts_count_text(count, sizeof(count), d->edges_more);
-		if (d->edges_more)
-			writer_printf(d->to, " and %s beyond the %d largest", count, EDGES_MAX);
+		put_count_left_out(d, "calls between the others", d->edges_small, EDGE_MIN, d->edges_more, EDGES_MAX);
 		writer_puts(d->to, "\\l");
 	}
 }

@@ -300,8 +300,7 @@ int firefox_write(const struct profile *profile, const struct export_options *op
 	                    .row_samples = firefox_row_samples(profile)};
 	int err = make_strings(&f);
 
-	if (err && !to->err)
-		to->err = err;
+	writer_fail(to, err);
 	writer_putc(to, '{');
 	write_meta(&f);
 	write_strings(&f);

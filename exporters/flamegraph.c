@@ -266,10 +266,8 @@ int flamegraph_write(const struct profile *profile, const struct export_options 
 	const char *mark = memmem(flamegraph_page, flamegraph_page_bytes, data_mark, sizeof(data_mark) - 1);
 	struct flamegraph f = {.profile = profile};
 
-	if (!mark) {
-		to->err = to->err ? to->err : -EINVAL;
-		return to->err;
-	}
+	if (!mark)
+		return writer_fail(to, -EINVAL);
 	f.process_of = calloc(profile->symbol_count + (size_t)1, sizeof(*f.process_of));
 	if (!f.process_of || pair_set_add(&f.frames, 0, 0) == INTERN_FAILED) {
 		f.err = -ENOMEM;
@@ -280,8 +278,7 @@ int flamegraph_write(const struct profile *profile, const struct export_options 
 		write_data(&f, options, to);
 		writer_add(to, flamegraph_page + behind, flamegraph_page_bytes - behind);
 	}
-	if (f.err && !to->err)
-		to->err = f.err;
+	writer_fail(to, f.err);
 	free(f.process_of);
 	pair_set_release(&f.frames);
 	text_set_release(&f.texts);

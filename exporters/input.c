@@ -3,152 +3,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
-#ifdef HAVE_ZSTD
-#include <zstd.h>
-#endif
 
-enum { PEEK_MAX = 4096, PACKED_BYTES = 65536 };
+#include "exporters/unpack.h"
 
-struct packing {
-	z_stream z;
-#ifdef HAVE_ZSTD
-	ZSTD_DStream *zstd;
-#endif
-	bool is_zstd;
-	bool open;    /* a member has begun and not ended */
-	bool drained; /* the file has no more */
-	size_t at, end;
-	unsigned char data[PACKED_BYTES];
-};
-
-static ssize_t read_some(int fd, void *to, size_t bytes)
-{
-	ssize_t done;
-
-	do {
-		done = read(fd, to, bytes);
-		/* Whoever shares the pipe with us may have made it non-blocking. */
-		if (done < 0 && errno == EAGAIN)
-			poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, -1);
-	} while (done < 0 && (errno == EINTR || errno == EAGAIN));
-	return done < 0 ? -errno : done;
-}
-
-static void packing_free(struct packing *p)
-{
-	if (!p)
-		return;
-	if (!p->is_zstd)
-		inflateEnd(&p->z);
-#ifdef HAVE_ZSTD
-	ZSTD_freeDStream(p->zstd);
-#endif
-	free(p);
-}
-
-/* The head of the file is in `in` already. 0 or -errno. */
-static int packing_new(struct packing **ret_packing, bool is_zstd)
-{
-	struct packing *p = calloc(1, sizeof(*p));
-
-	if (!p)
-		return -ENOMEM;
-	p->is_zstd = is_zstd;
-	if (is_zstd) {
-#ifdef HAVE_ZSTD
-		p->zstd = ZSTD_createDStream();
-		if (!p->zstd) {
-			free(p);
-			return -ENOMEM;
-		}
-#else
-		free(p);
-		return -ENOTSUP;
-#endif
-	} else if (inflateInit2(&p->z, 15 + 16) != Z_OK) { /* 16: a gzip head */
-		free(p);
-		return -ENOMEM;
-	}
-	*ret_packing = p;
-	return 0;
-}
-
-/* Unpacks into [to, to + room): how much came, 0 when more packed bytes are needed, or -errno. */
-static ssize_t unpack_gzip(struct packing *p, unsigned char *to, size_t room)
-{
-	int result;
-
-	p->z.next_in = p->data + p->at;
-	p->z.avail_in = (uInt)(p->end - p->at);
-	p->z.next_out = to;
-	p->z.avail_out = (uInt)room;
-	result = inflate(&p->z, Z_NO_FLUSH);
-	p->at = p->end - p->z.avail_in;
-	if (result == Z_STREAM_END) { /* another member may follow */
-		p->open = false;
-		if (inflateReset(&p->z) != Z_OK)
-			return -EPROTO;
-	} else if (result == Z_MEM_ERROR) {
-		return -ENOMEM;
-	} else if (result != Z_OK && result != Z_BUF_ERROR) {
-		return -EPROTO;
-	} else {
-		p->open = true;
-	}
-	return (ssize_t)(room - p->z.avail_out);
-}
-
-static ssize_t unpack_zstd(struct packing *p, unsigned char *to, size_t room)
-{
-#ifdef HAVE_ZSTD
-	ZSTD_inBuffer from = {.src = p->data, .size = p->end, .pos = p->at};
-	ZSTD_outBuffer out = {.dst = to, .size = room};
-	size_t result = ZSTD_decompressStream(p->zstd, &out, &from);
-
-	p->at = from.pos;
-	if (ZSTD_isError(result))
-		return -EPROTO;
-	p->open = result != 0;
-	return (ssize_t)out.pos;
-#else
-	(void)p;
-	(void)to;
-	(void)room;
-	return -ENOTSUP;
-#endif
-}
-
-static ssize_t read_packed(struct input *in, unsigned char *to, size_t room)
-{
-	struct packing *p = in->packing;
-
-	for (;;) {
-		ssize_t got;
-
-		if (p->at < p->end || p->open) {
-			got = p->is_zstd ? unpack_zstd(p, to, room) : unpack_gzip(p, to, room);
-			if (got != 0)
-				return got;
-		}
-		if (p->at < p->end)
-			continue;
-		if (p->drained)
-			return p->open ? -EPROTO : 0; /* it is cut off */
-		got = read_some(in->fd, p->data, sizeof(p->data));
-		if (got < 0)
-			return got;
-		p->at = 0;
-		p->end = (size_t)got;
-		p->drained = got == 0;
-	}
-}
+enum { PEEK_MAX = 4096 };
 
 /* Brings more into data; what is there is moved to its start first. */
 static void refill(struct input *in)
@@ -165,7 +28,7 @@ static void refill(struct input *in)
 	if (in->end == sizeof(in->data))
 		return;
 	if (in->packing)
-		got = read_packed(in, in->data + in->end, sizeof(in->data) - in->end);
+		got = packing_read(in->packing, in->fd, in->data + in->end, sizeof(in->data) - in->end);
 	else
 		got = read_some(in->fd, in->data + in->end, sizeof(in->data) - in->end);
 	if (got < 0)
@@ -180,22 +43,16 @@ static void look_at_packing(struct input *in)
 {
 	const unsigned char *head;
 	size_t bytes = input_peek(in, &head, 4);
-	bool is_gzip = bytes >= 2 && head[0] == 0x1f && head[1] == 0x8b;
-	bool is_zstd = bytes >= 4 && memcmp(head, "\x28\xb5\x2f\xfd", 4) == 0;
-	struct packing *p;
+	enum packed as = packed_as(head, bytes);
 	int err;
 
-	if (in->err || !(is_gzip || is_zstd))
+	if (in->err || as == PACKED_NOT)
 		return;
-	err = packing_new(&p, is_zstd);
+	err = packing_new(&in->packing, as, in->data + in->at, in->end - in->at, in->over);
 	if (err) {
 		in->err = err;
 		return;
 	}
-	memcpy(p->data, in->data + in->at, in->end - in->at);
-	p->end = in->end - in->at;
-	p->drained = in->over;
-	in->packing = p;
 	in->at = in->end = 0;
 	in->over = false;
 	in->is_file = false;
@@ -424,6 +281,11 @@ bool input_line(struct input *in, struct buf *line, size_t max_bytes, bool *ret_
 	if (line->err)
 		in->err = line->err;
 	return any && !in->err;
+}
+
+int input_fault(int err, struct fault *fault)
+{
+	return fault_set(fault, err, "", "%s", err == -EPROTO ? "its compressed data is damaged" : strerror(-err));
 }
 
 int input_rest(struct input *in, struct buf *to, size_t max_bytes)

@@ -48,6 +48,8 @@ bool input_skip(struct input *in, uint64_t bytes);
 /* The next line into *line, without its end (LF or CR LF), and at most max_bytes of it; the rest is passed over and *ret_cut set (NULL: not
  * asked). False: there is none, or an error. */
 bool input_line(struct input *in, struct buf *line, size_t max_bytes, bool *ret_cut);
+/* Says in *fault why reading failed; err, which is returned, is in->err or another. */
+int input_fault(int err, struct fault *fault);
 /* All that is left, at most max_bytes (-EFBIG), appended. 0 or -errno. */
 int input_rest(struct input *in, struct buf *to, size_t max_bytes);
 

@@ -49,6 +49,20 @@ static uint64_t pair_hash(const void *set, uint32_t index)
 	return hash_combine(pair.a, pair.b);
 }
 
+/* The slot that the pair has, or the free one that it would get. There are slots. */
+static size_t pair_slot(const struct pair_set *set, uint32_t a, uint32_t b)
+{
+	size_t at = hash_combine(a, b) & (set->table.room - 1);
+
+	for (; set->table.slots[at]; at = (at + 1) & (set->table.room - 1)) {
+		struct pair pair = pair_set_get(set, set->table.slots[at] - 1);
+
+		if (pair.a == a && pair.b == b)
+			break;
+	}
+	return at;
+}
+
 uint32_t pair_set_add(struct pair_set *set, uint32_t a, uint32_t b)
 {
 	struct pair new = {.a = a, .b = b};
@@ -56,13 +70,9 @@ uint32_t pair_set_add(struct pair_set *set, uint32_t a, uint32_t b)
 
 	if (make_room(&set->table, set->count, pair_hash, set))
 		return INTERN_FAILED;
-	at = hash_combine(a, b) & (set->table.room - 1);
-	for (; set->table.slots[at]; at = (at + 1) & (set->table.room - 1)) {
-		struct pair pair = pair_set_get(set, set->table.slots[at] - 1);
-
-		if (pair.a == a && pair.b == b)
-			return set->table.slots[at] - 1;
-	}
+	at = pair_slot(set, a, b);
+	if (set->table.slots[at])
+		return set->table.slots[at] - 1;
 	buf_add(&set->pairs, &new, sizeof(new));
 	if (set->pairs.err)
 		return INTERN_FAILED;
@@ -72,18 +82,9 @@ uint32_t pair_set_add(struct pair_set *set, uint32_t a, uint32_t b)
 
 uint32_t pair_set_find(const struct pair_set *set, uint32_t a, uint32_t b)
 {
-	size_t at;
+	uint32_t number = set->table.room ? set->table.slots[pair_slot(set, a, b)] : 0;
 
-	if (!set->table.room)
-		return INTERN_FAILED;
-	at = hash_combine(a, b) & (set->table.room - 1);
-	for (; set->table.slots[at]; at = (at + 1) & (set->table.room - 1)) {
-		struct pair pair = pair_set_get(set, set->table.slots[at] - 1);
-
-		if (pair.a == a && pair.b == b)
-			return set->table.slots[at] - 1;
-	}
-	return INTERN_FAILED;
+	return number ? number - 1 : INTERN_FAILED;
 }
 
 void pair_set_release(struct pair_set *set)

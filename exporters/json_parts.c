@@ -44,8 +44,7 @@ void json_title(struct buf *to, const struct profile *profile, const struct expo
 void json_string_of(struct writer *to, struct buf *text)
 {
 	writer_json_string(to, buf_text(text));
-	if (text->err && !to->err)
-		to->err = text->err;
+	writer_fail(to, text->err);
 	text->bytes = 0;
 }
 

@@ -217,8 +217,7 @@ int jsonl_write(const struct profile *profile, const struct export_options *opti
 	write_processes(profile, to);
 	for (uint32_t i = 0; i < profile->thread_count && !err && !to->err; i++)
 		err = write_tree(profile, i, &frames, to);
-	if (err && !to->err)
-		to->err = err;
+	writer_fail(to, err);
 	pair_set_release(&frames);
 	return to->err;
 }

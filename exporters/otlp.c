@@ -7,29 +7,20 @@
  * the dictionary, each thing once and element 0 of every table its zero value.
  *
  * Messages hold messages whose length stands before them. So stacks and samples, which are many, are made twice: to be counted, to be
- * written. In memory are the dictionary, stacks as a trie, and one number a node.
- *
- * Longer than other files because the message nests: what is counted and what is written must be the same calls. */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+ * written. In memory are the dictionary, stacks as a trie, and one number a node. */
+#include "exporters/otlp.h"
 
-#include "base/utf8.h"
-#include "exporters/facts.h"
+#include <errno.h>
+#include <stdlib.h>
+
 #include "exporters/formats.h"
 #include "exporters/protobuf.h"
-#include "exporters/stacktables.h"
 
 /* Field numbers, by message. */
 enum { REQUEST_RESOURCE_PROFILES = 1, REQUEST_DICTIONARY };
 enum { DICT_MAPPING = 1, DICT_LOCATION, DICT_FUNCTION, DICT_LINK, DICT_STRING, DICT_ATTRIBUTE, DICT_STACK };
 enum { RESOURCE_PROFILES_RESOURCE = 1, RESOURCE_PROFILES_SCOPE_PROFILES };
 enum { SCOPE_PROFILES_SCOPE = 1, SCOPE_PROFILES_PROFILES };
-enum { SCOPE_NAME = 1, SCOPE_ATTRIBUTES = 3 };
-enum { RESOURCE_ATTRIBUTES = 1 };
-enum { KEY_VALUE_KEY = 1, KEY_VALUE_VALUE };
-enum { ANY_STRING = 1, ANY_INT = 3 };
 enum { PROFILE_TYPE = 1, PROFILE_SAMPLES, PROFILE_TIME, PROFILE_DURATION, PROFILE_PERIOD_TYPE, PROFILE_PERIOD };
 enum { TYPE_NAME = 1, TYPE_UNIT };
 enum { SAMPLE_STACK = 1, SAMPLE_ATTRIBUTES, SAMPLE_VALUES = 4 };
@@ -37,148 +28,6 @@ enum { STACK_LOCATIONS = 1 };
 enum { LOCATION_LINES = 3 };
 enum { LINE_FUNCTION = 1, LINE_LINE };
 enum { FUNCTION_NAME = 1, FUNCTION_FILE = 3, FUNCTION_FIRST_LINE };
-enum { ATTRIBUTE_KEY = 1, ATTRIBUTE_VALUE };
-
-struct otlp {
-	const struct profile *profile;
-	struct stack_tables tables;
-	struct value_column columns[VALUE_COUNT]; /* the weight first */
-	unsigned column_count;
-	uint32_t wall, nanoseconds; /* strings */
-	struct facts facts;
-	struct pair_set stacks;        /* trie of (parent, location); 0 is the root, which is no stack */
-	uint32_t *stack_numbers;       /* by trie node: in the stack table, 0: no sample has it */
-	uint32_t **node_stacks;        /* by thread, by node: the trie's, and then the stack table's number */
-	struct text_set attributes;    /* encoded KeyValueAndUnit, but for the zero value */
-	struct buf *thread_attributes; /* by thread: uint32_t, packed */
-	struct buf scope, message, part, inner, text;
-	struct writer *to; /* NULL: only counting */
-	uint64_t bytes;    /* counted */
-	int err;
-};
-
-/* --- attributes --- */
-
-/* A value that is a text, into o->inner. */
-static void any_string(struct otlp *o, const char *text)
-{
-	utf8_add_valid(&o->text, text, strlen(text));
-	pb_message(&o->inner, ANY_STRING, &o->text);
-}
-
-/* An attribute of a resource or scope, into `to`. */
-static void add_text(struct otlp *o, struct buf *to, uint32_t field, const char *key, const char *text)
-{
-	pb_bytes(&o->part, KEY_VALUE_KEY, key, strlen(key));
-	any_string(o, text);
-	pb_message(&o->part, KEY_VALUE_VALUE, &o->inner);
-	pb_message(to, field, &o->part);
-}
-
-static void add_number(struct otlp *o, struct buf *to, uint32_t field, const char *key, int64_t number)
-{
-	pb_bytes(&o->part, KEY_VALUE_KEY, key, strlen(key));
-	pb_varint(&o->inner, ANY_INT << 3);
-	pb_varint(&o->inner, (uint64_t)number);
-	pb_message(&o->part, KEY_VALUE_VALUE, &o->inner);
-	pb_message(to, field, &o->part);
-}
-
-/* An attribute of the dictionary, whose value stands in o->inner, for a thread. */
-static void add_thread_attribute(struct otlp *o, struct buf *numbers, const char *key)
-{
-	uint32_t number;
-
-	pb_uint(&o->part, ATTRIBUTE_KEY, stack_tables_string(&o->tables, key));
-	pb_message(&o->part, ATTRIBUTE_VALUE, &o->inner);
-	number = o->part.err ? INTERN_FAILED : text_set_add(&o->attributes, o->part.data, o->part.bytes);
-	o->part.bytes = 0;
-	if (number == INTERN_FAILED)
-		o->err = -ENOMEM;
-	else
-		pb_varint(numbers, (uint64_t)number + 1); /* 0 is the zero value */
-}
-
-static void name_thread(struct otlp *o, uint32_t thread)
-{
-	const struct thread_tree *tree = &o->profile->threads[thread];
-	struct buf *numbers = &o->thread_attributes[thread];
-
-	if (tree->name && tree->name[0] != '\0') {
-		any_string(o, tree->name);
-		add_thread_attribute(o, numbers, "thread.name");
-	}
-	if (tree->tid) {
-		pb_uint(&o->inner, ANY_INT, tree->tid);
-		add_thread_attribute(o, numbers, "thread.id");
-	}
-	if (tree->interpreter) {
-		pb_int(&o->inner, ANY_INT, tree->interpreter);
-		add_thread_attribute(o, numbers, "cpython.interpreter.id");
-	}
-}
-
-/* --- stacks --- */
-
-/* Marks in `stacks` the nodes that a sample stands in or below. False: there is no sample at all. */
-static bool mark_needed(const struct otlp *o, const struct thread_tree *tree, uint32_t *stacks)
-{
-	for (uint32_t n = tree->node_count - 1; n > 0; n--) {
-		if (!stacks[n])
-			stacks[n] = node_has_values(&tree->nodes[n], o->columns, o->column_count);
-		if (stacks[n])
-			stacks[tree->nodes[n].parent] = 1;
-	}
-	return stacks[0] || node_has_values(&tree->nodes[0], o->columns, o->column_count);
-}
-
-static void find_stacks(struct otlp *o, uint32_t thread)
-{
-	const struct thread_tree *tree = &o->profile->threads[thread];
-	uint32_t *stacks = calloc(tree->node_count, sizeof(*stacks));
-
-	o->node_stacks[thread] = stacks;
-	if (!stacks) {
-		o->err = -ENOMEM;
-		return;
-	}
-	if (!mark_needed(o, tree, stacks))
-		return;
-	name_thread(o, thread);
-	stacks[0] = 0; /* the trie's root */
-	for (uint32_t n = 1; n < tree->node_count && !o->err; n++) {
-		const struct node *node = &tree->nodes[n];
-
-		if (!stacks[n])
-			continue;
-		stacks[n] = pair_set_add(&o->stacks, stacks[node->parent],
-		                         stack_tables_location(&o->tables, node->symbol, node->line));
-		if (stacks[n] == INTERN_FAILED)
-			o->err = -ENOMEM;
-	}
-}
-
-/* Stacks that a sample has are numbered, from 1; the others are only on the way to these. */
-static void number_stacks(struct otlp *o)
-{
-	uint32_t count = 0;
-
-	o->stack_numbers = calloc(o->stacks.count, sizeof(*o->stack_numbers));
-	if (!o->stack_numbers) {
-		o->err = -ENOMEM;
-		return;
-	}
-	for (uint32_t t = 0; t < o->profile->thread_count; t++)
-		for (uint32_t n = 1; n < o->profile->threads[t].node_count; n++)
-			if (node_has_values(&o->profile->threads[t].nodes[n], o->columns, o->column_count))
-				o->stack_numbers[o->node_stacks[t][n]] = 1;
-	for (uint32_t i = 1; i < o->stacks.count; i++)
-		if (o->stack_numbers[i])
-			o->stack_numbers[i] = ++count;
-	for (uint32_t t = 0; t < o->profile->thread_count; t++)
-		for (uint32_t n = 1; n < o->profile->threads[t].node_count; n++)
-			o->node_stacks[t][n] = o->stack_numbers[o->node_stacks[t][n]];
-}
 
 /* --- what is counted first and then written --- */
 
@@ -325,77 +174,6 @@ static void put_profile(struct otlp *o, uint32_t process, const struct value_col
 
 /* --- resources --- */
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
-/* The script or module that a command line runs, or its program; freed by the caller. NULL: no memory. */
-static char *service_name(const char *command)
-{
-	char *words = strdup(command), *save = NULL, *word, *found = NULL, *name;
-	bool is_python = false;
-
-	if (!words)
-		return NULL;
-	for (word = strtok_r(words, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
-		if (!found) {
-			found = word;
-			is_python = strncmp(base_name(word), "python", 6) == 0;
-			if (!is_python)
-				break;
-		} else if (strcmp(word, "-c") == 0) {
-			break;
-		} else if (word[0] !=
-		           '-') { /* an option's own argument passes for the script: good enough for a name */
-			found = word;
-			break;
-		}
-	}
-	name = strdup(found && base_name(found)[0] != '\0' ? base_name(found) : "unknown_service");
-	free(words);
-	return name;
-}
-
-static void make_resource(struct otlp *o, uint32_t process, struct buf *to)
-{
-	const struct process *p = &o->profile->processes[process];
-	const char *command = p->name ? p->name : "";
-	char version[32], *service = service_name(command);
-
-	if (!service) {
-		o->err = -ENOMEM;
-		return;
-	}
-	add_text(o, to, RESOURCE_ATTRIBUTES, "service.name", service);
-	free(service);
-	if (p->pid)
-		add_number(o, to, RESOURCE_ATTRIBUTES, "process.pid", p->pid);
-	if (command[0] != '\0')
-		add_text(o, to, RESOURCE_ATTRIBUTES, "process.command_line", command);
-	if (p->version) {
-		facts_version_text(version, sizeof(version), p->version);
-		add_text(o, to, RESOURCE_ATTRIBUTES, "process.runtime.name", "cpython");
-		add_text(o, to, RESOURCE_ATTRIBUTES, "process.runtime.version", version);
-	}
-}
-
-/* Where everything stands that has no place of its own: the facts and losses of sampling, in numbers and words. */
-static void make_scope(struct otlp *o)
-{
-	char key[64];
-
-	pb_bytes(&o->scope, SCOPE_NAME, "sampled", strlen("sampled"));
-	if (!o->profile->imported)
-		add_text(o, &o->scope, SCOPE_ATTRIBUTES, "sampled.mode", o->profile->mode ? o->profile->mode : "wall");
-	for (size_t i = 0; i < o->facts.count; i++) {
-		snprintf(key, sizeof(key), "sampled.%s", o->facts.items[i].key);
-		add_text(o, &o->scope, SCOPE_ATTRIBUTES, key, o->facts.items[i].text);
-	}
-}
-
 /* How long what follows is: it is made twice, the first time with no writer. */
 static uint64_t counted(struct otlp *o, uint32_t process, const struct value_column *column)
 {
@@ -418,7 +196,7 @@ static void put_resource(struct otlp *o, uint32_t process)
 	uint64_t profile_bytes[VALUE_COUNT] = {0}, scope_bytes = pb_field_bytes(SCOPE_PROFILES_SCOPE, o->scope.bytes);
 	struct buf resource = {0};
 
-	make_resource(o, process, &resource);
+	otlp_make_resource(o, process, &resource);
 	for (unsigned i = 0; i < o->column_count; i++) {
 		profile_bytes[i] = counted(o, process, &o->columns[i]);
 		scope_bytes += pb_field_bytes(SCOPE_PROFILES_PROFILES, profile_bytes[i]);
@@ -464,11 +242,8 @@ static int prepare(struct otlp *o)
 		o->nanoseconds = stack_tables_string(&o->tables, "nanoseconds");
 	}
 	facts_make(&o->facts, o->profile);
-	for (uint32_t t = 0; t < threads && !o->err; t++)
-		find_stacks(o, t);
-	if (!o->err)
-		number_stacks(o);
-	make_scope(o);
+	otlp_find_stacks(o);
+	otlp_make_scope(o);
 	return o->err ? o->err : o->tables.err;
 }
 
@@ -500,7 +275,7 @@ int otlp_write(const struct profile *profile, const struct export_options *optio
 
 	(void)options;
 	if (!o)
-		return to->err = to->err ? to->err : -ENOMEM;
+		return writer_fail(to, -ENOMEM);
 	o->profile = profile;
 	err = prepare(o);
 	if (!err) {
@@ -511,8 +286,7 @@ int otlp_write(const struct profile *profile, const struct export_options *optio
 		put_dictionary(o);
 		err = o->err ? o->err : o->tables.err ? o->tables.err : o->message.err ? o->message.err : o->scope.err;
 	}
-	if (err && !to->err)
-		to->err = err;
+	writer_fail(to, err);
 	release(o);
 	free(o);
 	return to->err;

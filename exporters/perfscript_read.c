@@ -7,9 +7,7 @@
  *
  * pid/tid may be a tid alone, the processor and the period may lack, and without call chains the one frame stands on the same line. As
  * stackcollapse-perf.pl does, only samples of the first event are taken. The period is time where the event is a clock; else samples are
- * counted alone.
- *
- * Somewhat long for one file, but it is one thing: a sample's head, its frames, and what is done with both. */
+ * counted alone. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,18 +16,13 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "exporters/formats.h"
+#include "exporters/perfscript_head.h"
 #include "exporters/span.h"
 
 enum {
 	LINE_BYTES_MAX = 1 << 16,
 	PROCESSES_MAX = 16384, /* they are looked up one by one */
 	EVENT_BYTES_MAX = 128,
-};
-
-struct sample {
-	struct span comm, event, rest; /* rest: of the line, behind the event */
-	uint64_t pid, tid, time_ns, period;
-	bool has_time;
 };
 
 struct perf_reader {
@@ -40,135 +33,10 @@ struct perf_reader {
 	bool is_clock, has_event, in_sample; /* in_sample: frames are taken */
 	bool is_deep;                        /* the sample at hand is cut */
 	uint32_t thread;
-	struct sample sample; /* its texts are not good any more */
+	struct perfscript_head sample; /* its texts are not good any more */
 	uint64_t line_number, first_bad, good, bad, deep, other_events, untimed;
 	uint64_t cut;
 };
-
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t';
-}
-
-static bool take_digits(struct span *text, uint64_t max, uint64_t *ret_number)
-{
-	uint64_t number = 0;
-	size_t i = 0;
-
-	for (; i < text->bytes && is_digit(text->at[i]); i++) {
-		if (number > (max - (uint64_t)(text->at[i] - '0')) / 10)
-			return false;
-		number = number * 10 + (uint64_t)(text->at[i] - '0');
-	}
-	if (i == 0)
-		return false;
-	*text = (struct span){.at = text->at + i, .bytes = text->bytes - i};
-	*ret_number = number;
-	return true;
-}
-
-static bool take_char(struct span *text, char c)
-{
-	if (text->bytes == 0 || text->at[0] != c)
-		return false;
-	text->at++;
-	text->bytes--;
-	return true;
-}
-
-/* The next word, without blanks; empty at the end. */
-static struct span next_word(struct span *text)
-{
-	struct span word;
-
-	while (text->bytes > 0 && is_blank(text->at[0]))
-		take_char(text, text->at[0]);
-	word.at = text->at;
-	while (text->bytes > 0 && !is_blank(text->at[0]))
-		take_char(text, text->at[0]);
-	word.bytes = (size_t)(text->at - word.at);
-	return word;
-}
-
-/* 14, 12/14, -1 */
-static bool take_ids(struct span word, struct sample *sample)
-{
-	uint64_t first, second = 0;
-	bool both;
-
-	take_char(&word, '-');
-	if (!take_digits(&word, INT32_MAX, &first))
-		return false;
-	both = take_char(&word, '/');
-	if (both)
-		take_char(&word, '-');
-	if ((both && !take_digits(&word, INT32_MAX, &second)) || word.bytes > 0)
-		return false;
-	sample->pid = both ? first : 0;
-	sample->tid = both ? second : first;
-	return true;
-}
-
-/* 27078.806564: */
-static bool take_time(struct span word, uint64_t *ret_ns)
-{
-	uint64_t seconds, part, unit = NS_PER_S, ns = 0;
-
-	if (!take_digits(&word, UINT32_MAX, &seconds) || !take_char(&word, '.') || word.bytes == 0)
-		return false;
-	while (word.bytes > 1 && is_digit(word.at[0])) {
-		part = (uint64_t)(word.at[0] - '0');
-		unit /= 10;
-		ns += part * unit;
-		take_char(&word, word.at[0]);
-	}
-	if (unit == NS_PER_S || word.bytes != 1 || word.at[0] != ':')
-		return false;
-	*ret_ns = seconds * NS_PER_S + ns;
-	return true;
-}
-
-/* The line above a sample's frames. A command may hold blanks and numbers, so it ends at the last that looks like ids before the time. */
-static bool take_head(struct span line, struct sample *ret_sample)
-{
-	struct sample sample = {.period = 1};
-	struct span rest = line, word, event;
-	bool has_ids = false;
-
-	for (;;) {
-		word = next_word(&rest);
-		if (word.bytes == 0)
-			return false;
-		if (word.at > line.at && take_ids(word, &sample)) {
-			has_ids = true;
-			sample.comm = (struct span){.at = line.at, .bytes = (size_t)(word.at - line.at)};
-			continue;
-		}
-		sample.has_time = has_ids && take_time(word, &sample.time_ns);
-		if (sample.has_time || (has_ids && word.bytes > 1 && word.at[word.bytes - 1] == ':'))
-			break;
-	}
-	if (sample.has_time) { /* the period, if it is there, and the event */
-		struct span number;
-
-		word = next_word(&rest);
-		number = word;
-		if (take_digits(&number, UINT64_MAX / 2, &sample.period) && number.bytes == 0)
-			word = next_word(&rest);
-	}
-	event = word;
-	if (event.bytes < 2 || event.at[event.bytes - 1] != ':')
-		return false;
-	event.bytes--;
-	while (sample.comm.bytes > 0 && is_blank(sample.comm.at[sample.comm.bytes - 1]))
-		sample.comm.bytes--;
-	while (sample.comm.bytes > 0 && is_blank(sample.comm.at[0]))
-		take_char(&sample.comm, sample.comm.at[0]);
-	sample.event = event;
-	sample.rest = rest;
-	*ret_sample = sample;
-	return sample.comm.bytes > 0;
-}
 
 /* --- who --- */
 
@@ -185,7 +53,7 @@ static uint32_t find_process(struct perf_reader *r, int32_t pid, const char *nam
 	return builder_process(r->to, &(struct process){.pid = pid, .name = (char *)name});
 }
 
-static bool find_thread(struct perf_reader *r, const struct sample *sample)
+static bool find_thread(struct perf_reader *r, const struct perfscript_head *sample)
 {
 	char name[256];
 	size_t bytes = sample->comm.bytes < sizeof(name) ? sample->comm.bytes : sizeof(name) - 1;
@@ -238,16 +106,13 @@ static uint32_t frame_symbol(struct perf_reader *r, struct span name, struct spa
 /* ADDRESS SYMBOL+OFFSET (MODULE). False: it is no frame. */
 static bool add_frame(struct perf_reader *r, struct span line)
 {
-	struct span rest = line, address = next_word(&rest), module = {0};
+	struct span rest = line, address = span_word(&rest), module = {0};
 	uint32_t symbol;
 
 	for (size_t i = 0; i < address.bytes; i++)
 		if (!is_digit(address.at[i]) && !(address.at[i] >= 'a' && address.at[i] <= 'f'))
 			return false;
-	while (rest.bytes > 0 && is_blank(rest.at[0]))
-		take_char(&rest, rest.at[0]);
-	while (rest.bytes > 0 && is_blank(rest.at[rest.bytes - 1]))
-		rest.bytes--;
+	rest = span_trim(rest);
 	if (address.bytes == 0 || rest.bytes == 0)
 		return false;
 	if (rest.at[rest.bytes - 1] == ')') {
@@ -281,7 +146,7 @@ static bool is_clock(struct span event)
 static void end_sample(struct perf_reader *r)
 {
 	const uint32_t *symbols = (const uint32_t *)(const void *)r->frames.data;
-	const struct sample *sample = &r->sample;
+	const struct perfscript_head *sample = &r->sample;
 	uint64_t values[VALUE_COUNT] = {[VALUE_SAMPLES] = 1};
 	uint32_t node = 0;
 
@@ -303,7 +168,7 @@ static void end_sample(struct perf_reader *r)
 	r->deep += r->is_deep;
 }
 
-static void begin_sample(struct perf_reader *r, const struct sample *sample)
+static void begin_sample(struct perf_reader *r, const struct perfscript_head *sample)
 {
 	size_t bytes = sample->event.bytes < EVENT_BYTES_MAX ? sample->event.bytes : EVENT_BYTES_MAX - 1;
 
@@ -338,7 +203,7 @@ static void begin_sample(struct perf_reader *r, const struct sample *sample)
 static void read_line(struct perf_reader *r)
 {
 	struct span line = {.at = r->line.data, .bytes = r->line.bytes};
-	struct sample sample;
+	struct perfscript_head sample;
 
 	if (line.bytes == 0) {
 		end_sample(r);
@@ -346,7 +211,7 @@ static void read_line(struct perf_reader *r)
 		return;
 	} else if (r->in_sample && is_blank(line.at[0]) && add_frame(r, line)) {
 		return;
-	} else if (take_head(line, &sample)) {
+	} else if (perfscript_head(line, &sample)) {
 		end_sample(r);
 		begin_sample(r, &sample);
 	} else if (!(r->other_events && !r->in_sample &&
@@ -392,8 +257,7 @@ int perfscript_read(struct input *from, struct builder *to, struct fault *fault)
 	buf_release(&r.line);
 	buf_release(&r.frames);
 	if (err)
-		return fault_set(fault, err, "", err == -EPROTO ? "its compressed data is damaged" : "%s",
-		                 strerror(-err));
+		return input_fault(err, fault);
 	if (r.good == 0)
 		return fault_set(fault, -EPROTO, "the text of perf script",
 		                 "it has no sample; line %" PRIu64 " is the first that is of none", r.first_bad);
@@ -406,13 +270,13 @@ int perfscript_read(struct input *from, struct builder *to, struct fault *fault)
 bool perfscript_detect(const unsigned char *head, size_t bytes)
 {
 	const char *at = (const char *)head, *end = at + bytes, *stop;
-	struct sample sample;
+	struct perfscript_head sample;
 
 	if (bytes > 12 && memcmp(at, "# ========\n#", 12) == 0) /* perf script --header */
 		return true;
 	while (at < end && (*at == '#' || *at == '\n') && (stop = memchr(at, '\n', (size_t)(end - at))) != NULL)
 		at = stop + 1;
 	stop = at < end ? memchr(at, '\n', (size_t)(end - at)) : NULL;
-	return at < end && take_head((struct span){.at = at, .bytes = (size_t)((stop ? stop : end) - at)}, &sample) &&
+	return at < end && perfscript_head((struct span){.at = at, .bytes = (size_t)((stop ? stop : end) - at)}, &sample) &&
 	       sample.has_time;
 }

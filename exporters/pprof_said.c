@@ -87,17 +87,9 @@ void pprof_said_read(struct pprof_said *said, const struct pprof_tables *t, stru
 	struct buf text = {0};
 
 	for (size_t i = 0; i < count; i++) {
-		size_t bytes;
-		const char *comment = pprof_string(t, comments[i], &bytes);
-
-		if (i == 0 && (!comment || bytes != strlen("written by: sampled") ||
-		               memcmp(comment, "written by: sampled", bytes) != 0))
+		if (i == 0 && !pprof_is_text(t, comments[i], "written by: sampled"))
 			break;
-		if (!comment)
-			continue;
-		text.bytes = 0;
-		buf_add(&text, comment, bytes);
-		take_comment(said, buf_text(&text), to);
+		take_comment(said, pprof_text(t, &text, comments[i]), to);
 	}
 	buf_release(&text);
 }

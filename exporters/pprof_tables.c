@@ -41,6 +41,24 @@ const char *pprof_string(const struct pprof_tables *t, uint64_t index, size_t *r
 	return t->texts.data ? t->texts.data + begin : "";
 }
 
+bool pprof_is_text(const struct pprof_tables *t, uint64_t string, const char *text)
+{
+	size_t bytes;
+	const char *have = pprof_string(t, string, &bytes);
+
+	return have && bytes == strlen(text) && memcmp(have, text, bytes) == 0;
+}
+
+const char *pprof_text(const struct pprof_tables *t, struct buf *to, uint64_t string)
+{
+	size_t bytes;
+	const char *text = pprof_string(t, string, &bytes);
+
+	to->bytes = 0;
+	buf_add(to, text ? text : "", text ? bytes : 0);
+	return buf_text(to);
+}
+
 static uint32_t find_id(const struct pprof_ids *ids, uint64_t id)
 {
 	return pair_set_find(&ids->set, (uint32_t)(id >> 32), (uint32_t)id);

@@ -4,6 +4,7 @@
 #ifndef SAMPLED_EXPORTERS_PPROF_TABLES_H
 #define SAMPLED_EXPORTERS_PPROF_TABLES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -64,6 +65,9 @@ void pprof_tables_release(struct pprof_tables *tables);
 
 /* Not terminated. NULL: there is no such string. */
 const char *pprof_string(const struct pprof_tables *tables, uint64_t index, size_t *ret_bytes);
+bool pprof_is_text(const struct pprof_tables *tables, uint64_t string, const char *text);
+/* The string as a C string in *to, which is emptied first. "" where there is none. */
+const char *pprof_text(const struct pprof_tables *tables, struct buf *to, uint64_t string);
 /* NULL: there is none with this id. */
 struct pprof_location *pprof_location(const struct pprof_tables *tables, uint64_t id);
 struct pprof_function *pprof_function(const struct pprof_tables *tables, uint64_t id);

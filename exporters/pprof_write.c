@@ -255,7 +255,7 @@ int pprof_write(const struct profile *profile, const struct export_options *opti
 
 	(void)options;
 	if (!p)
-		return to->err = to->err ? to->err : -ENOMEM;
+		return writer_fail(to, -ENOMEM);
 	p->profile = profile;
 	p->gzip = gzip_new(to);
 	stack_tables_init(&p->tables, profile);

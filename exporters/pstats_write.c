@@ -199,8 +199,7 @@ int pstats_write(const struct callgraph *graph, const struct export_options *opt
 		put_facts(&p);
 		err = p.text.err;
 	}
-	if (err && !to->err)
-		to->err = err;
+	writer_fail(to, err);
 	free(shown);
 	free(p.first);
 	free(p.edges);

@@ -30,4 +30,33 @@ static inline bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
+static inline bool is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+/* Takes the next word, without the blanks before it; empty at the end. */
+static inline struct span span_word(struct span *text)
+{
+	struct span word;
+
+	while (text->bytes > 0 && is_blank(text->at[0]))
+		*text = span_behind(*text, 1);
+	word = *text;
+	while (text->bytes > 0 && !is_blank(text->at[0]))
+		*text = span_behind(*text, 1);
+	word.bytes -= text->bytes;
+	return word;
+}
+
+/* Without the blanks at both ends. */
+static inline struct span span_trim(struct span text)
+{
+	while (text.bytes > 0 && is_blank(text.at[0]))
+		text = span_behind(text, 1);
+	while (text.bytes > 0 && is_blank(text.at[text.bytes - 1]))
+		text.bytes--;
+	return text;
+}
+
 #endif

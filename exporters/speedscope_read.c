@@ -372,8 +372,7 @@ static int parse(struct reading *r, yajl_handle parser, struct input *from)
 			                 before - quiet);
 	}
 	if (from->err)
-		return fault_set(r->fault, from->err, "", "%s",
-		                 from->err == -EPROTO ? "its compressed data is damaged" : strerror(-from->err));
+		return input_fault(from->err, r->fault);
 	status = yajl_complete_parse(parser);
 	if (status != yajl_status_ok)
 		return failed(r, parser, status, before);

@@ -183,38 +183,45 @@ static int keep_early(struct speedscope_column *column, double value, struct fau
 	return column->early.err ? no_memory(fault) : 0;
 }
 
-int speedscope_weight(struct speedscope *s, double weight, struct fault *fault)
+/* Of the sample that the column's next number belongs to. *ret_value NULL: the number is kept until the samples come, or it is none that can be,
+ * from 0 to below `limit`, which is counted. */
+static int next_value(struct speedscope *s, struct speedscope_column *column, double number, double limit,
+                      struct speedscope_value **ret_value, struct fault *fault)
 {
 	uint32_t node = 0;
 	int err;
 
+	*ret_value = NULL;
 	if (!s->has_rows)
-		return keep_early(&s->weights, weight, fault);
-	err = next_node(s, &s->weights, &node, fault);
+		return keep_early(column, number, fault);
+	err = next_node(s, column, &node, fault);
 	if (err)
 		return err;
-	if (weight >= 0 && weight < 1e18)
-		speedscope_value_of(s, node)->weight += weight;
+	if (number >= 0 && number < limit)
+		*ret_value = speedscope_value_of(s, node);
 	else
 		s->bad_weights++;
 	return 0;
 }
 
+int speedscope_weight(struct speedscope *s, double weight, struct fault *fault)
+{
+	struct speedscope_value *value;
+	int err = next_value(s, &s->weights, weight, 1e18, &value, fault);
+
+	if (value)
+		value->weight += weight;
+	return err;
+}
+
 int speedscope_count(struct speedscope *s, double count, struct fault *fault)
 {
-	uint32_t node = 0;
-	int err;
+	struct speedscope_value *value;
+	int err = next_value(s, &s->counts, count, 1e15, &value, fault);
 
-	if (!s->has_rows)
-		return keep_early(&s->counts, count, fault);
-	err = next_node(s, &s->counts, &node, fault);
-	if (err)
-		return err;
-	if (count >= 0 && count < 1e15)
-		speedscope_value_of(s, node)->count += (uint64_t)count;
-	else
-		s->bad_weights++;
-	return 0;
+	if (value)
+		value->count += (uint64_t)count;
+	return err;
 }
 
 int speedscope_samples_end(struct speedscope *s, struct fault *fault)

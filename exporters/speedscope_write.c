@@ -150,8 +150,7 @@ static void write_stack(struct stack_text *s, uint32_t node, struct writer *to)
 		s->ends[depth] = s->text.bytes;
 	}
 	s->depth = depth;
-	if (s->text.err && !to->err)
-		to->err = s->text.err;
+	writer_fail(to, s->text.err);
 	writer_putc(to, '[');
 	if (s->text.bytes > 0)
 		writer_add(to, s->text.data + 1, s->text.bytes - 1);
@@ -221,8 +220,7 @@ static void write_thread(const struct profile *profile, const struct thread_tree
 	struct rows rows = rows_of(profile, thread, &total);
 	int err = stack_text_init(&stack, thread, frames);
 
-	if (err && !to->err)
-		to->err = err;
+	writer_fail(to, err);
 	if (!to->err) {
 		writer_puts(to, "\n{\"type\":\"sampled\",\"name\":");
 		json_thread_name(&name, profile, thread);
@@ -242,8 +240,8 @@ static void write_frames(const struct profile *profile, struct pair_set *frames,
 		for (uint32_t j = 1; j < profile->threads[i].node_count; j++) {
 			const struct node *node = &profile->threads[i].nodes[j];
 
-			if (pair_set_add(frames, node->symbol, node->line) == INTERN_FAILED && !to->err)
-				to->err = -ENOMEM;
+			if (pair_set_add(frames, node->symbol, node->line) == INTERN_FAILED)
+				writer_fail(to, -ENOMEM);
 		}
 	writer_puts(to, "\"shared\":{\"frames\":[");
 	for (uint32_t i = 0; i < frames->count && !to->err; i++) {

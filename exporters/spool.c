@@ -85,8 +85,7 @@ static int copy(struct spool *spool, struct input *in, uint64_t max_bytes, struc
 			return too_large(fault, max_bytes);
 	}
 	if (in->err)
-		return fault_set(fault, in->err, "", in->err == -EPROTO ? "its compressed data is damaged" : "%s",
-		                 strerror(-in->err));
+		return input_fault(in->err, fault);
 	return 0;
 }
 

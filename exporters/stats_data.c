@@ -177,8 +177,7 @@ static void add_field(struct writer *to, const char *text, bool safe)
 	else
 		utf8_add_valid(&valid, text, strlen(text));
 	text = buf_text(&valid);
-	if (valid.err && !to->err)
-		to->err = valid.err;
+	writer_fail(to, valid.err);
 	if (!strpbrk(text, ",\"\r\n")) {
 		writer_puts(to, text);
 	} else {

@@ -40,8 +40,7 @@ static void add_safe(struct writer *to, const char *text)
 
 	utf8_add_safe(&safe, text);
 	writer_puts(to, buf_text(&safe));
-	if (safe.err && !to->err)
-		to->err = safe.err;
+	writer_fail(to, safe.err);
 	buf_release(&safe);
 }
 

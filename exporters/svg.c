@@ -374,8 +374,7 @@ int svg_write(const struct profile *profile, const struct export_options *option
 		p.err = svg_tree_place(&p.tree, AFTER, least_share, &p.left_out[AFTER]);
 	if (!p.err)
 		write_all(&p, options, to);
-	if (p.err && !to->err)
-		to->err = p.err;
+	writer_fail(to, p.err);
 	free(p.left_out[BEFORE].merged);
 	free(p.left_out[AFTER].merged);
 	svg_tree_release(&p.tree);

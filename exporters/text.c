@@ -355,8 +355,7 @@ int text_write(const struct profile *profile, const struct export_options *optio
 	r.is_time = strcmp(profile->values[r.by].unit, "nanoseconds") == 0;
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && !r.err && !to->err; i++)
 		parts[i](&r);
-	if (r.err && !to->err)
-		to->err = r.err;
+	writer_fail(to, r.err);
 	buf_release(&r.line);
 	return to->err;
 }

@@ -105,6 +105,13 @@ fail:
 	return w->err;
 }
 
+int writer_fail(struct writer *w, int err)
+{
+	if (!w->err)
+		w->err = err;
+	return w->err;
+}
+
 static void write_out(struct writer *w, const char *data, size_t bytes)
 {
 	while (bytes > 0 && !w->err) {

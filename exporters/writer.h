@@ -28,6 +28,9 @@ int writer_close(struct writer *w, struct fault *fault);
 /* Gives up: removes the temporary file. */
 void writer_abort(struct writer *w);
 
+/* What is written could not be made: err becomes the writer's error, unless it is 0 or there was one before. Returns the writer's error. */
+int writer_fail(struct writer *w, int err);
+
 void writer_add(struct writer *w, const void *data, size_t bytes);
 void writer_puts(struct writer *w, const char *text);
 void writer_putc(struct writer *w, char c);

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Joins page.html, style.css and the scripts of a folder beside this one into one page, on standard output: bundle.sh flamegraph|heatmap.
+# What all pages have before their body is in head.html beside this file; page.html says where, and its title: @HEAD@ TITLE.
 # The page's Content-Security-Policy allows exactly this script and this style, by their SHA-256. Needs only what every build machine
 # has: awk, sed, coreutils.
 set -eu
@@ -20,6 +21,19 @@ digest()
 # shellcheck disable=SC2086 # a list of names without blanks
 awk -v script="$(digest $scripts)" -v style="$(digest style.css)" -v scripts="$scripts" '
 function insert(file,   line) { while ((getline line < file) > 0) print line }
-$0 == "@STYLE@" { insert("style.css"); next }
-$0 == "@SCRIPT@" { count = split(scripts, names, " "); for (i = 1; i <= count; i++) insert(names[i]); next }
-{ sub(/@SCRIPT_HASH@/, "sha256-" script); sub(/@STYLE_HASH@/, "sha256-" style); print }' page.html
+function put(line,   count, names, i) {
+	if (line == "@STYLE@") {
+		insert("style.css")
+	} else if (line == "@SCRIPT@") {
+		count = split(scripts, names, " ")
+		for (i = 1; i <= count; i++)
+			insert(names[i])
+	} else {
+		sub(/@TITLE@/, title, line)
+		sub(/@SCRIPT_HASH@/, "sha256-" script, line)
+		sub(/@STYLE_HASH@/, "sha256-" style, line)
+		print line
+	}
+}
+sub(/^@HEAD@ /, "") { title = $0; while ((getline line < "../flamegraph/head.html") > 0) put(line); next }
+{ put($0) }' page.html

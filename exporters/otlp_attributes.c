@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What an OTLP file says of processes, threads and the sampling itself: the attributes of resources, samples and the scope. */
+#include "exporters/otlp.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/utf8.h"
+#include "exporters/protobuf.h"
+
+/* Field numbers, by message. */
+enum { SCOPE_NAME = 1, SCOPE_ATTRIBUTES = 3 };
+enum { RESOURCE_ATTRIBUTES = 1 };
+enum { KEY_VALUE_KEY = 1, KEY_VALUE_VALUE };
+enum { ANY_STRING = 1, ANY_INT = 3 };
+enum { ATTRIBUTE_KEY = 1, ATTRIBUTE_VALUE };
+
+/* A value that is a text, into o->inner. */
+static void any_string(struct otlp *o, const char *text)
+{
+	utf8_add_valid(&o->text, text, strlen(text));
+	pb_message(&o->inner, ANY_STRING, &o->text);
+}
+
+/* An attribute of a resource or scope, into `to`. */
+static void add_text(struct otlp *o, struct buf *to, uint32_t field, const char *key, const char *text)
+{
+	pb_bytes(&o->part, KEY_VALUE_KEY, key, strlen(key));
+	any_string(o, text);
+	pb_message(&o->part, KEY_VALUE_VALUE, &o->inner);
+	pb_message(to, field, &o->part);
+}
+
+static void add_number(struct otlp *o, struct buf *to, uint32_t field, const char *key, int64_t number)
+{
+	pb_bytes(&o->part, KEY_VALUE_KEY, key, strlen(key));
+	pb_varint(&o->inner, ANY_INT << 3);
+	pb_varint(&o->inner, (uint64_t)number);
+	pb_message(&o->part, KEY_VALUE_VALUE, &o->inner);
+	pb_message(to, field, &o->part);
+}
+
+/* An attribute of the dictionary, whose value stands in o->inner, for a thread. */
+static void add_thread_attribute(struct otlp *o, struct buf *numbers, const char *key)
+{
+	uint32_t number;
+
+	pb_uint(&o->part, ATTRIBUTE_KEY, stack_tables_string(&o->tables, key));
+	pb_message(&o->part, ATTRIBUTE_VALUE, &o->inner);
+	number = o->part.err ? INTERN_FAILED : text_set_add(&o->attributes, o->part.data, o->part.bytes);
+	o->part.bytes = 0;
+	if (number == INTERN_FAILED)
+		o->err = -ENOMEM;
+	else
+		pb_varint(numbers, (uint64_t)number + 1); /* 0 is the zero value */
+}
+
+void otlp_name_thread(struct otlp *o, uint32_t thread)
+{
+	const struct thread_tree *tree = &o->profile->threads[thread];
+	struct buf *numbers = &o->thread_attributes[thread];
+
+	if (tree->name && tree->name[0] != '\0') {
+		any_string(o, tree->name);
+		add_thread_attribute(o, numbers, "thread.name");
+	}
+	if (tree->tid) {
+		pb_uint(&o->inner, ANY_INT, tree->tid);
+		add_thread_attribute(o, numbers, "thread.id");
+	}
+	if (tree->interpreter) {
+		pb_int(&o->inner, ANY_INT, tree->interpreter);
+		add_thread_attribute(o, numbers, "cpython.interpreter.id");
+	}
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* The script or module that a command line runs, or its program; freed by the caller. NULL: no memory. */
+static char *service_name(const char *command)
+{
+	char *words = strdup(command), *save = NULL, *word, *found = NULL, *name;
+	bool is_python = false;
+
+	if (!words)
+		return NULL;
+	for (word = strtok_r(words, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
+		if (!found) {
+			found = word;
+			is_python = strncmp(base_name(word), "python", 6) == 0;
+			if (!is_python)
+				break;
+		} else if (strcmp(word, "-c") == 0) {
+			break;
+		} else if (word[0] !=
+		           '-') { /* an option's own argument passes for the script: good enough for a name */
+			found = word;
+			break;
+		}
+	}
+	name = strdup(found && base_name(found)[0] != '\0' ? base_name(found) : "unknown_service");
+	free(words);
+	return name;
+}
+
+void otlp_make_resource(struct otlp *o, uint32_t process, struct buf *to)
+{
+	const struct process *p = &o->profile->processes[process];
+	const char *command = p->name ? p->name : "";
+	char version[32], *service = service_name(command);
+
+	if (!service) {
+		o->err = -ENOMEM;
+		return;
+	}
+	add_text(o, to, RESOURCE_ATTRIBUTES, "service.name", service);
+	free(service);
+	if (p->pid)
+		add_number(o, to, RESOURCE_ATTRIBUTES, "process.pid", p->pid);
+	if (command[0] != '\0')
+		add_text(o, to, RESOURCE_ATTRIBUTES, "process.command_line", command);
+	if (p->version) {
+		facts_version_text(version, sizeof(version), p->version);
+		add_text(o, to, RESOURCE_ATTRIBUTES, "process.runtime.name", "cpython");
+		add_text(o, to, RESOURCE_ATTRIBUTES, "process.runtime.version", version);
+	}
+}
+
+void otlp_make_scope(struct otlp *o)
+{
+	char key[64];
+
+	pb_bytes(&o->scope, SCOPE_NAME, "sampled", strlen("sampled"));
+	if (!o->profile->imported)
+		add_text(o, &o->scope, SCOPE_ATTRIBUTES, "sampled.mode", o->profile->mode ? o->profile->mode : "wall");
+	for (size_t i = 0; i < o->facts.count; i++) {
+		snprintf(key, sizeof(key), "sampled.%s", o->facts.items[i].key);
+		add_text(o, &o->scope, SCOPE_ATTRIBUTES, key, o->facts.items[i].text);
+	}
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which of a pprof file's types of values is the weight and which counts samples, and where each goes in the profile. */
+#include "exporters/pprof_reader.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+
+static bool is_type(const struct pprof_tables *t, unsigned i, const char *name, const char *unit)
+{
+	return pprof_is_text(t, t->types[i].name, name) && pprof_is_text(t, t->types[i].unit, unit);
+}
+
+static bool is_count(const struct pprof_tables *t, unsigned i)
+{
+	return pprof_is_text(t, t->types[i].unit, "count");
+}
+
+/* What shares are of: our own wall time; or the type that the file says is to be shown, which without a word is the last. */
+static unsigned weight_type(const struct pprof_tables *t, unsigned count)
+{
+	unsigned shown = count - 1;
+
+	for (unsigned i = 0; i < count; i++)
+		if (is_type(t, i, "wall", "nanoseconds"))
+			return i;
+	for (unsigned i = 0; i < count && t->default_type; i++)
+		if (t->types[i].name == t->default_type)
+			shown = i;
+	return shown;
+}
+
+/* What counts samples: "samples", or else a count beside the weight ("contentions", "inuse_objects"), or the weight itself if it is a count. `count`:
+ * nothing does. */
+static unsigned samples_type(const struct pprof_tables *t, unsigned count, unsigned weight)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (is_type(t, i, "samples", "count") || is_type(t, i, "sample", "count"))
+			return i;
+	for (unsigned i = weight; i > 0; i--)
+		if (is_count(t, i - 1))
+			return i - 1;
+	if (is_count(t, weight))
+		return weight;
+	for (unsigned i = weight + 1; i < count; i++)
+		if (is_count(t, i))
+			return i;
+	return count;
+}
+
+static uint64_t scale_to_ns(const char *unit)
+{
+	static const struct {
+		const char *unit;
+		uint64_t ns;
+	} units[] = {{"microseconds", NS_PER_S / 1000000},
+	             {"us", NS_PER_S / 1000000},
+	             {"milliseconds", NS_PER_MS},
+	             {"ms", NS_PER_MS},
+	             {"seconds", NS_PER_S},
+	             {"s", NS_PER_S}};
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (strcmp(unit, units[i].unit) == 0)
+			return units[i].ns;
+	return 1;
+}
+
+/* Gives a type a place in the profile. */
+static void place_type(struct pprof_reader *r, unsigned i, enum value_index index, bool beside_wall)
+{
+	const struct pprof_type *type = &r->tables.types[i];
+	struct pprof_column *column = &r->columns[i];
+	char unit[64], name[64];
+
+	column->scale = scale_to_ns(pprof_text(&r->tables, &r->text, type->unit));
+	snprintf(unit, sizeof(unit), "%s",
+	         column->scale > 1 ? "nanoseconds" : pprof_text(&r->tables, &r->text, type->unit));
+	/* Ours is called so in files, where everybody knows it by that name. */
+	if (beside_wall && is_type(&r->tables, i, "cpu", "nanoseconds"))
+		snprintf(name, sizeof(name), "on_cpu");
+	else
+		snprintf(name, sizeof(name), "%s", pprof_text(&r->tables, &r->text, type->name));
+	column->place = builder_value(r->to, name, unit, index);
+	for (unsigned other = 0; other < i; other++)
+		if (column->place != BUILDER_NONE && r->columns[other].place == column->place)
+			column->place = BUILDER_NONE; /* the same type twice */
+}
+
+void pprof_place_types(struct pprof_reader *r)
+{
+	const struct pprof_tables *t = &r->tables;
+	unsigned count = r->column_count = t->type_count < PPROF_TYPES_MAX ? (unsigned)t->type_count : PPROF_TYPES_MAX;
+	unsigned weight = weight_type(t, count), samples = samples_type(t, count, weight);
+	bool has_wall = is_type(t, weight, "wall", "nanoseconds");
+	uint64_t left_out = t->type_count - count;
+	char label[160];
+
+	for (unsigned i = 0; i < count; i++)
+		r->columns[i] = (struct pprof_column){.place = BUILDER_NONE, .scale = 1};
+	if (samples < count)
+		r->columns[samples].place = VALUE_SAMPLES;
+	if (weight != samples)
+		place_type(r, weight, VALUE_WALL, has_wall);
+	for (unsigned i = 0; i < count; i++) {
+		if (i != weight && i != samples)
+			place_type(r, i, VALUE_ON_CPU, has_wall);
+		left_out += r->columns[i].place == BUILDER_NONE;
+	}
+	r->count_records = samples == count;
+	if (r->count_records)
+		builder_note(r->to, "samples_are_records", "samples are the file's records, being",
+		             (double)t->sample_count, false);
+	else if (!pprof_is_text(t, t->types[samples].name, "samples")) {
+		snprintf(label, sizeof(label), "samples are what the file counts as %.64s, type",
+		         pprof_text(&r->tables, &r->text, t->types[samples].name));
+		builder_note(r->to, "samples_type", label, samples + 1, false);
+	}
+	if (left_out)
+		builder_note(r->to, "types_left_out", "types of values left out: no room", (double)left_out, true);
+}
