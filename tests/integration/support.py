@@ -273,3 +273,17 @@ def parse_collapsed(data):
     if text and not text.endswith("\n"):
         raise ValueError("the last line is not whole: %r" % text[-200:])
     return [Line(line) for line in text.split("\n")[:-1]]
+
+
+def read_collapsed(path):
+    with open(path, "rb") as file:
+        return parse_collapsed(file.read())
+
+
+def wait_until(holds, what, timeout=30):
+    """Returns when holds() is true, which must be soon."""
+    deadline = time.monotonic() + timeout
+    while not holds():
+        if time.monotonic() > deadline:
+            raise AssertionError("not within %d s: %s" % (timeout, what))
+        time.sleep(0.01)
