@@ -33,7 +33,7 @@ LIB_SRC := $(wildcard base/*.c sampler/*.c sampler/pyabi/*.c aggregator/*.c expo
 DAEMON_SRC := $(wildcard daemon/*.c)
 UNIT_SRC := $(wildcard tests/unit/*.c)
 STRESS_SRC := $(wildcard tests/stress/*.c)
-FUZZ_SRC := $(wildcard tests/fuzz/*.c)
+FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 PAGES := flamegraph heatmap
 HEADERS := $(wildcard base/*.h sampler/*.h sampler/pyabi/*.h aggregator/*.h exporters/*.h daemon/*.h)
 
@@ -119,7 +119,7 @@ FUZZ_LIB_OBJ := $(LIB_SRC:%.c=$(FUZZ_OBJ_DIR)/%.o)
 $(FUZZ_OBJ_DIR)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,FUZZ,$<)$(CC) $(REQUIRED_FLAGS) $(WARN_FLAGS) $(CPPFLAGS) $(FUZZ_FLAGS) -c -o $@ $<
-$(FUZZ_BIN): $(BUILD)/%: $(FUZZ_OBJ_DIR)/%.o $(FUZZ_LIB_OBJ) $(PAGE_OBJ)
+$(FUZZ_BIN): $(BUILD)/%: $(FUZZ_OBJ_DIR)/%.o $(FUZZ_OBJ_DIR)/tests/fuzz/common.o $(FUZZ_LIB_OBJ) $(PAGE_OBJ)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(FUZZ_FLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBS)
 fuzz: $(FUZZ_BIN) ## build the fuzzers (CC=clang)
@@ -163,7 +163,7 @@ uninstall: ## remove what install put there
 	rm -f $(DESTDIR)$(PREFIX)/bin/sampled $(DESTDIR)$(PREFIX)/share/man/man1/sampled.1
 
 format-check: ## tell where clang-format would change something
-	clang-format --dry-run -Werror $(LIB_SRC) $(DAEMON_SRC) $(UNIT_SRC) $(STRESS_SRC) $(FUZZ_SRC) $(HEADERS)
+	clang-format --dry-run -Werror $(LIB_SRC) $(DAEMON_SRC) $(UNIT_SRC) $(STRESS_SRC) $(FUZZ_SRC) tests/fuzz/common.[ch] $(HEADERS)
 
 clean: ## remove everything that was built
 	rm -rf build
@@ -175,4 +175,5 @@ help: ## this list
 	@echo '  V=1 shows commands; SANITIZE=address,undefined or thread; CFLAGS, PREFIX, DESTDIR as usual'
 
 -include $(LIB_OBJ:.o=.d) $(DAEMON_OBJ:.o=.d) $(UNIT_OBJ:.o=.d) $(STRESS_OBJ:.o=.d) $(FUZZ_LIB_OBJ:.o=.d) \
+	$(FUZZ_SRC:%.c=$(FUZZ_OBJ_DIR)/%.d) $(FUZZ_OBJ_DIR)/tests/fuzz/common.d \
 	$(BUILD)/obj/tests/browser/make_profile.d $(BUILD)/obj/tests/oracle/truth.d $(BUILD)/obj/tests/tools/make_recording.d

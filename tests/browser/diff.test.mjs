@@ -2,42 +2,15 @@
 // Two profiles in one page (sampled diff -o), in a real browser. make_profile's "compared": of 1,000 samples before and 2,000 after, parse has 40 %
 // and 45 %, steady 30 % in both, vanished 30 % and none, </script>new none and 25 %.
 import assert from "node:assert/strict";
-import {execFileSync} from "node:child_process";
-import {existsSync, mkdtempSync, rmSync} from "node:fs";
-import {tmpdir} from "node:os";
-import {dirname, join, resolve} from "node:path";
-import {after, before, test} from "node:test";
-import {fileURLToPath} from "node:url";
-import {chromium} from "playwright-core";
+import {test} from "node:test";
+import {clean, make, page, show} from "./pages.mjs";
 
-const top = join(dirname(fileURLToPath(import.meta.url)), "../..");
-const build = resolve(top, process.env.BUILD || "build");
-const program = ["chromium", "chromium-browser", "google-chrome"].map((name) => join("/usr/bin", name)).find(existsSync);
-const folder = mkdtempSync(join(tmpdir(), "sampled-diff-")), NEW = "</script>new";
+const NEW = "</script>new";
 const AFTER = "1", BEFORE = "2"; // values of the Width picker
-let browser, page, asked, problems;
 
-before(async () => {
-	execFileSync("make", ["-s", "browser"], {cwd: top, stdio: ["ignore", "ignore", "inherit"], env: {...process.env, MAKEFLAGS: ""}});
-	execFileSync(join(build, "tests/browser/make_profile"), ["compared", join(folder, "compared.html")]);
-	browser = await chromium.launch({executablePath: program, args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-		"--disable-background-networking", "--disable-component-update", "--disable-sync"]});
-});
+make(["compared"], ".html");
 
-after(async () => {
-	await browser?.close();
-	rmSync(folder, {recursive: true, force: true});
-});
-
-async function open() {
-	await page?.context().close();
-	page = await (await browser.newContext({viewport: {width: 1280, height: 760}, reducedMotion: "reduce"})).newPage();
-	[asked, problems] = [[], []];
-	page.on("request", (request) => asked.push(request.url()));
-	page.on("pageerror", (error) => problems.push(String(error)));
-	page.on("console", (message) => ["error", "warning"].includes(message.type()) && !message.text().includes("willReadFrequently") && problems.push(message.text()));
-	await page.goto(`file://${join(folder, "compared.html")}`);
-}
+const open = () => show("compared", ".html", {reducedMotion: "reduce"}, "willReadFrequently");
 
 const frames = () => page.evaluate(() => window.sampled.frames());
 const named = async (name) => (await frames()).find((frame) => frame.name === name);
@@ -57,11 +30,6 @@ async function colorOf(name) {
 		const ratio = window.devicePixelRatio, pixel = document.getElementById("canvas").getContext("2d").getImageData(x * ratio, y * ratio, 1, 1).data;
 		return Array.from(pixel.slice(0, 3));
 	}, {x: frame.x + frame.width - 8, y: frame.y + 16});
-}
-
-function clean() {
-	assert.deepEqual(problems, []);
-	assert.equal(asked.length, 1, `only the page itself is asked for: ${asked}`);
 }
 
 test("widths are of after, and of before on request: what vanished is seen there", async () => {

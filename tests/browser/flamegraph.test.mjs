@@ -2,46 +2,15 @@
 // Clicks through the flame graph in a real browser, from file://: node --test flamegraph.test.mjs. Pages come from make_profile, which
 // `make browser` builds; what is in them is known.
 import assert from "node:assert/strict";
-import {execFileSync} from "node:child_process";
-import {existsSync, mkdtempSync, rmSync, statSync, writeFileSync} from "node:fs";
-import {tmpdir} from "node:os";
-import {dirname, join, resolve} from "node:path";
-import {after, before, test} from "node:test";
-import {fileURLToPath} from "node:url";
-import {chromium} from "playwright-core";
+import {statSync} from "node:fs";
+import {test} from "node:test";
+import {clean, file, make, page, problems, show, source} from "./pages.mjs";
 
-const top = join(dirname(fileURLToPath(import.meta.url)), "../..");
-const build = resolve(top, process.env.BUILD || "build");
-const program = ["chromium", "chromium-browser", "google-chrome"].map((name) => join("/usr/bin", name)).find(existsSync);
-const folder = mkdtempSync(join(tmpdir(), "sampled-browser-"));
 const ROW = 21;
-let browser, page, asked, problems;
 
-before(async () => {
-	execFileSync("make", ["-s", "browser"], {cwd: top, stdio: ["ignore", "ignore", "inherit"], env: {...process.env, MAKEFLAGS: ""}});
-	writeFileSync(join(folder, "source.py"), "import time\n\ndef has_source():\n    time.sleep(1 < 2)  # here\n    return '</script>'\n");
-	for (const kind of ["hostile", "large", "deep", "empty", "imported"])
-		execFileSync(join(build, "tests/browser/make_profile"), [kind, join(folder, `${kind}.html`), join(folder, "source.py")]);
-	browser = await chromium.launch({executablePath: program, args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-		"--disable-background-networking", "--disable-component-update", "--disable-sync"]});
-});
+make(["hostile", "large", "deep", "empty", "imported"], ".html", source);
 
-after(async () => {
-	await browser?.close();
-	rmSync(folder, {recursive: true, force: true});
-});
-
-// Opens a page anew; whatever it asks the network for, throws or violates of its policy is noted.
-async function open(kind, options = {}) {
-	await page?.context().close();
-	const context = await browser.newContext({viewport: {width: 1280, height: 760}, reducedMotion: "reduce", ...options});
-	page = await context.newPage();
-	[asked, problems] = [[], []];
-	page.on("request", (request) => asked.push(request.url()));
-	page.on("pageerror", (error) => problems.push(String(error)));
-	page.on("console", (message) => ["error", "warning"].includes(message.type()) && problems.push(message.text()));
-	await page.goto(`file://${join(folder, `${kind}.html`)}`);
-}
+const open = (kind, options = {}) => show(kind, ".html", {reducedMotion: "reduce", ...options});
 
 const frames = () => page.evaluate(() => window.sampled.frames());
 const named = async (name) => (await frames()).find((frame) => frame.name.startsWith(name));
@@ -57,11 +26,6 @@ async function key(...names) {
 	for (const name of names)
 		await page.keyboard.press(name);
 	await settle();
-}
-
-function clean() {
-	assert.deepEqual(problems, []);
-	assert.equal(asked.length, 1, `only the page itself is asked for: ${asked}`);
 }
 
 test("draws every level, and children lie within their parents", async () => {
@@ -356,7 +320,7 @@ test("16,384 deep: scrolls, inverts, selects", async () => {
 });
 
 test("100,000 nodes: under 5 MiB, drawn in under 200 ms", async () => {
-	assert.ok(statSync(join(folder, "large.html")).size < 5 << 20);
+	assert.ok(statSync(file("large", ".html")).size < 5 << 20);
 	await open("large");
 	const measured = (what) => page.evaluate((name) => window.sampled[name], what);
 	const times = {open: await measured("lastDrawMs"), withReading: await measured("loadMs")};

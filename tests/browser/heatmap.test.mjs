@@ -2,49 +2,12 @@
 // Clicks through the heat map in a real browser, from file://: node --test heatmap.test.mjs. Pages come from make_profile, which
 // `make browser` builds; what is in them is known.
 import assert from "node:assert/strict";
-import {execFileSync} from "node:child_process";
-import {existsSync, mkdtempSync, realpathSync, rmSync, writeFileSync} from "node:fs";
-import {tmpdir} from "node:os";
-import {dirname, join, resolve} from "node:path";
-import {after, before, test} from "node:test";
-import {fileURLToPath} from "node:url";
-import {chromium} from "playwright-core";
+import {test} from "node:test";
+import {clean, make, page, show, source} from "./pages.mjs";
 
-const top = join(dirname(fileURLToPath(import.meta.url)), "../..");
-const build = resolve(top, process.env.BUILD || "build");
-const program = ["chromium", "chromium-browser", "google-chrome"].map((name) => join("/usr/bin", name)).find(existsSync);
-const folder = realpathSync(mkdtempSync(join(tmpdir(), "sampled-heatmap-")));
-let browser, page, asked, problems;
+make(["hostile", "huge", "deep", "empty", "one"], ".heatmap.html", source);
 
-before(async () => {
-	execFileSync("make", ["-s", "browser"], {cwd: top, stdio: ["ignore", "ignore", "inherit"], env: {...process.env, MAKEFLAGS: ""}});
-	writeFileSync(join(folder, "source.py"), "import time\n\ndef has_source():\n    time.sleep(1 < 2)  # here\n    return '</script>'\n");
-	for (const kind of ["hostile", "huge", "deep", "empty", "one"])
-		execFileSync(join(build, "tests/browser/make_profile"), [kind, join(folder, `${kind}.heatmap.html`), join(folder, "source.py")]);
-	browser = await chromium.launch({executablePath: program, args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-		"--disable-background-networking", "--disable-component-update", "--disable-sync"]});
-});
-
-after(async () => {
-	await browser?.close();
-	rmSync(folder, {recursive: true, force: true});
-});
-
-async function open(kind, options = {}) {
-	await page?.context().close();
-	const context = await browser.newContext({viewport: {width: 1280, height: 760}, ...options});
-	page = await context.newPage();
-	[asked, problems] = [[], []];
-	page.on("request", (request) => asked.push(request.url()));
-	page.on("pageerror", (error) => problems.push(String(error)));
-	page.on("console", (message) => ["error", "warning"].includes(message.type()) && problems.push(message.text()));
-	await page.goto(`file://${join(folder, `${kind}.heatmap.html`)}`);
-}
-
-function clean() {
-	assert.deepEqual(problems, []);
-	assert.equal(asked.length, 1, `only the page itself is asked for: ${asked}`);
-}
+const open = (kind, options = {}) => show(kind, ".heatmap.html", options);
 
 // The cells of each row: [self, self %, total, total %, text].
 const cells = (rows = "tbody tr") => page.$$eval(`#view ${rows}`, (all) => all.map((row) => [...row.cells].map((cell) => cell.textContent)));

@@ -1,52 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // The flame graph SVG as a browser draws it: opened by itself, and as an image in a page, where no script and nothing from elsewhere would work.
 import assert from "node:assert/strict";
-import {execFileSync} from "node:child_process";
-import {existsSync, mkdtempSync, readFileSync, rmSync} from "node:fs";
-import {tmpdir} from "node:os";
-import {dirname, join, resolve} from "node:path";
-import {after, before, test} from "node:test";
-import {fileURLToPath} from "node:url";
-import {chromium} from "playwright-core";
+import {readFileSync} from "node:fs";
+import {test} from "node:test";
+import {asked, file, fresh, make, page, problems, show} from "./pages.mjs";
 
-const top = join(dirname(fileURLToPath(import.meta.url)), "../..");
-const build = resolve(top, process.env.BUILD || "build");
-const program = ["chromium", "chromium-browser", "google-chrome"].map((name) => join("/usr/bin", name)).find(existsSync);
-const folder = mkdtempSync(join(tmpdir(), "sampled-svg-"));
 const shapes = ["hostile", "large", "deep", "one", "empty", "imported", "compared"];
-let browser, page, asked, problems;
 
-before(async () => {
-	execFileSync("make", ["-s", "browser"], {cwd: top, stdio: ["ignore", "ignore", "inherit"], env: {...process.env, MAKEFLAGS: ""}});
-	for (const shape of shapes)
-		execFileSync(join(build, "tests/browser/make_profile"), [shape, join(folder, `${shape}.svg`)]);
-	browser = await chromium.launch({executablePath: program, args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-		"--disable-background-networking", "--disable-component-update", "--disable-sync"]});
-});
+make(shapes, ".svg");
 
-after(async () => {
-	await browser?.close();
-	rmSync(folder, {recursive: true, force: true});
-});
-
-async function fresh(options = {}) {
-	await page?.context().close();
-	page = await (await browser.newContext({viewport: {width: 1220, height: 760}, ...options})).newPage();
-	[asked, problems] = [[], []];
-	page.on("request", (request) => asked.push(request.url()));
-	page.on("pageerror", (error) => problems.push(String(error)));
-	page.on("console", (message) => ["error", "warning"].includes(message.type()) && problems.push(message.text()));
-}
-
-async function open(shape, options) {
-	await fresh(options);
-	await page.goto(`file://${join(folder, `${shape}.svg`)}`);
-}
+const VIEW = {viewport: {width: 1220, height: 760}};
+const open = (shape, options = {}) => show(shape, ".svg", {...VIEW, ...options});
 
 // Draws a file onto a canvas, and says how many colours there are in all and how many pixels of a rectangle are dark.
 async function drawn(shape, {x, y, width, height}) {
-	await fresh();
-	const source = `data:image/svg+xml;base64,${readFileSync(join(folder, `${shape}.svg`)).toString("base64")}`;
+	await fresh(VIEW);
+	const source = `data:image/svg+xml;base64,${readFileSync(file(shape, ".svg")).toString("base64")}`;
 	return page.evaluate(async ({source, x, y, width, height}) => {
 		const image = new Image();
 		image.src = source;

@@ -3,17 +3,10 @@
  * Input: version's byte, stack size, then the bytecode. */
 #include "sampler/callsites.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
-
-static void expect(int holds)
-{
-	if (!holds)
-		abort();
-}
+#include "tests/fuzz/common.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {

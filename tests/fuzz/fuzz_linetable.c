@@ -3,17 +3,10 @@
  * depend on the room. Input: format and first line's byte, room, then the table. */
 #include "sampler/linetable.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
-
-static void expect(int holds)
-{
-	if (!holds)
-		abort();
-}
+#include "tests/fuzz/common.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {

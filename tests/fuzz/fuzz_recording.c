@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as a recording: no read or write out of bounds, no hang, and a profile whose sums hold. So that mutations reach behind the checksums,
  * a file's blocks are given the sums that they should have. */
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "exporters/crc32c.h"
 #include "exporters/recording.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
+#include "tests/fuzz/common.h"
 
 static void put_le(uint8_t *to, uint32_t value)
 {
@@ -37,33 +35,17 @@ static void mend_sums(uint8_t *file, size_t bytes)
 
 static void read_all(const uint8_t *file, size_t bytes, bool runs)
 {
-	static struct input in;
-	const struct builder_options options = {.memory_max_bytes = 64 << 20, .runs = runs, .runs_max = 1 << 16};
-	struct builder *builder;
-	struct profile *profile;
-	struct fault fault = {0};
+	const struct builder_options options = {
+		.memory_max_bytes = FUZZ_MEMORY_MAX_BYTES, .runs = runs, .runs_max = 1 << 16};
 
-	if (input_open_bytes(&in, file, bytes) != 0)
-		abort();
-	if (builder_new(&builder, &options) != 0)
-		abort();
-	if (recording_read(&in, builder, &fault) == 0 && builder_finish(builder, &profile) == 0) {
-		for (uint32_t i = 0; i < profile->thread_count; i++)
-			for (uint32_t n = 1; n < profile->threads[i].node_count; n++)
-				if (profile->threads[i].nodes[n].parent >= n)
-					abort();
-		profile_free(profile);
-	}
-	builder_free(builder);
-	input_close(&in);
+	profile_free(fuzz_read("recording", file, bytes, &options, NULL));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
 	uint8_t *file = malloc(bytes + 64);
 
-	if (!file)
-		abort();
+	expect(file != NULL);
 	memcpy(file, data, bytes);
 	mend_sums(file, bytes);
 	read_all(file, bytes, false);

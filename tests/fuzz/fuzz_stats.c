@@ -3,22 +3,12 @@
  * printed for a terminal holds nothing that a terminal obeys. */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-#include "exporters/formats.h"
 #include "exporters/stats_sort.h"
 #include "exporters/stats_tables.h"
+#include "tests/fuzz/common.h"
 
 enum { LIMITS_MAX = 4, LINE_MAX_BYTES = 64 };
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
-
-static void expect(int holds)
-{
-	if (!holds)
-		abort();
-}
 
 static void sort(struct stats *stats, const char *line)
 {
@@ -40,23 +30,20 @@ static void sort(struct stats *stats, const char *line)
 static void print(const struct stats_view *view)
 {
 	static struct writer to;
-	int fd = memfd_create("printed", MFD_CLOEXEC);
+	size_t bytes;
 	char *text;
 
-	expect(fd >= 0);
-	writer_open_fd(&to, fd);
+	fuzz_memory(&to);
 	expect(stats_print(view, &to) == 0 && stats_print_calls(view, true, &to) == 0 &&
 	       stats_print_calls(view, false, &to) == 0);
-	expect(writer_close(&to, NULL) == 0);
-	text = malloc((size_t)to.bytes + 1);
-	expect(text && pread(fd, text, (size_t)to.bytes, 0) == (ssize_t)to.bytes);
-	for (size_t i = 0; i < to.bytes; i++)
+	text = fuzz_written(&to, &bytes);
+	for (size_t i = 0; i < bytes; i++)
 		expect(text[i] == '\n' || ((unsigned char)text[i] >= 0x20 && text[i] != 0x7f));
 	free(text);
-	expect(ftruncate(fd, 0) == 0);
+	fuzz_memory(&to);
 	expect(stats_write_json(view, STATS_CALLERS | STATS_CALLEES, &to) == 0 && stats_write_csv(view, 0, &to) == 0 &&
-	       stats_write_csv(view, STATS_CALLEES, &to) == 0 && writer_close(&to, NULL) == 0);
-	close(fd);
+	       stats_write_csv(view, STATS_CALLEES, &to) == 0);
+	free(fuzz_written(&to, &bytes));
 }
 
 static void show(const struct callgraph *graph, const char *line, struct stats_limit *limits, size_t limit_count)
@@ -86,20 +73,16 @@ static size_t read_limits(char *line, struct stats_limit *limits)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-	static struct input in;
 	const uint8_t *end = memchr(data, '\n', bytes < LINE_MAX_BYTES ? bytes : LINE_MAX_BYTES);
 	struct stats_limit limits[LIMITS_MAX];
 	struct callgraph graph, stripped;
-	struct fault fault = {0};
 	char line[LINE_MAX_BYTES + 1] = "";
 	size_t limit_count;
 
 	if (!end)
 		return 0;
 	memcpy(line, data, (size_t)(end - data));
-	callgraph_init(&graph);
-	expect(input_open_bytes(&in, end + 1, bytes - (size_t)(end + 1 - data)) == 0);
-	if (pstats_read(&in, &graph, &fault) == 0) {
+	if (fuzz_read_callgraph(&graph, "pstats", end + 1, bytes - (size_t)(end + 1 - data)) == 0) {
 		char words[sizeof(line)];
 
 		memcpy(words, line, sizeof(line));
@@ -112,7 +95,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 		for (size_t i = 0; i < limit_count; i++)
 			stats_limit_release(&limits[i]);
 	}
-	input_close(&in);
 	callgraph_release(&graph);
 	return 0;
 }

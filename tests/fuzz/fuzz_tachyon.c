@@ -1,19 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as a binary profile of profiling.sampling: no read or write out of bounds, an end, and trees that hold together. Half of the inputs
  * get a head and a footer that fit, so that what lies between is reached: their first byte says how long the strings and frames are. */
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "exporters/formats.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
-
-static void expect(int holds)
-{
-	if (!holds)
-		abort();
-}
+#include "tests/fuzz/common.h"
 
 static void put(uint8_t *at, uint64_t value, size_t bytes)
 {
@@ -46,49 +36,20 @@ static size_t make_file(const uint8_t *data, size_t bytes, uint8_t *file)
 	return 64 + body + 32;
 }
 
-static void check(const struct profile *p)
-{
-	for (uint32_t i = 0; i < p->thread_count; i++) {
-		const struct thread_tree *t = &p->threads[i];
-		uint64_t samples = 0, in_runs = 0;
-
-		expect(t->node_count >= 1 && t->process < p->process_count);
-		for (uint32_t n = 0; n < t->node_count; n++) {
-			samples += t->nodes[n].self[VALUE_SAMPLES];
-			expect(n == 0 || (t->nodes[n].parent < n && t->nodes[n].symbol < p->symbol_count));
-		}
-		for (size_t r = 0; r < t->run_count; r++) {
-			in_runs += t->runs[r].count;
-			expect(t->runs[r].node < t->node_count);
-		}
-		expect(samples == in_runs);
-	}
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-	static struct input in;
+	static const struct builder_options timed = {.memory_max_bytes = FUZZ_MEMORY_MAX_BYTES, .runs = true};
 	static uint8_t file[1 << 16];
-	struct builder *b;
-	struct profile *p;
-	struct fault fault;
-	int err;
+	struct profile *profile;
 
 	if (bytes < 7 || bytes > (1 << 16) - 128)
 		return 0;
 	if (data[0] & 1)
-		expect(input_open_bytes(&in, data + 1, bytes - 1) == 0);
+		profile = fuzz_read("tachyon", data + 1, bytes - 1, &timed, NULL);
 	else
-		expect(input_open_bytes(&in, file, make_file(data, bytes, file)) == 0);
-	expect(builder_new(&b, &(struct builder_options){.memory_max_bytes = 64 << 20, .runs = true}) == 0);
-	fault.why[0] = '\0';
-	err = in.err ? in.err : tachyon_read(&in, b, &fault);
-	expect(err == 0 || in.err || fault.why[0] != '\0' || builder_error(b));
-	if (builder_finish(b, &p) == 0) {
-		check(p);
-		profile_free(p);
-	}
-	builder_free(b);
-	input_close(&in);
+		profile = fuzz_read("tachyon", file, make_file(data, bytes, file), &timed, NULL);
+	if (profile)
+		fuzz_check_runs(profile);
+	profile_free(profile);
 	return 0;
 }

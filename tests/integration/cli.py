@@ -16,6 +16,10 @@ def samples(text):
     return sum(line.count for line in support.parse_collapsed(text))
 
 
+def samples_in(path):
+    return sum(line.count for line in support.read_collapsed(path))
+
+
 class Folder(unittest.TestCase):
     """A test in an empty directory, which is the current one of the programs it starts."""
 

@@ -42,6 +42,38 @@ def wall_ms(line):
     return line.count * (0.02 if line.frames and line.frames[-1][0].startswith("tiny_") else 1)
 
 
+def chrome_spans(test, told):
+    """tid: milliseconds in each function itself and the deepest stack; fails where events are out of order or not balanced, or where what was
+    spent in functions is not what the outermost ones lasted."""
+    stacks, last, own, deepest = collections.defaultdict(list), {}, collections.defaultdict(collections.Counter), collections.Counter()
+    began, outermost = {}, collections.Counter()
+    for event in told["traceEvents"]:
+        if event["ph"] == "M":
+            test.assertIn(event["name"], ("process_name", "thread_name"))
+            continue
+        tid, t = event["tid"], event["ts"]
+        stack = stacks[tid]
+        test.assertGreaterEqual(t, last.get(tid, 0))
+        if stack:
+            own[tid][stack[-1]] += (t - last[tid]) / 1000
+        else:
+            began[tid] = t
+        last[tid] = t
+        if event["ph"] == "B":
+            stack.append(event["name"])
+            deepest[tid] = max(deepest[tid], len(stack))
+        else:
+            test.assertEqual(event["ph"], "E")
+            test.assertEqual(event["name"], stack.pop())
+            if not stack:
+                outermost[tid] += (t - began[tid]) / 1000
+    test.assertFalse(any(stacks.values()), "every span is closed")
+    test.assertIn("samples", told["otherData"]["facts"])
+    for tid, times in own.items():
+        test.assertAlmostEqual(sum(times.values()), outermost[tid], delta=0.001 * len(told["traceEvents"]))
+    return own, deepest
+
+
 class Shapes(cli.Folder):
     """A test of a format on all shapes, which are made once."""
 
@@ -54,8 +86,7 @@ class Shapes(cli.Folder):
         cls.files = {kind: make(kind, cls.FORMAT, os.path.join(folder.name, kind + cls.SUFFIX)) for kind in KINDS}
         cls.lines = {}
         for kind in KINDS:
-            with open(make(kind, "collapsed", os.path.join(folder.name, kind + ".collapsed")), "rb") as file:
-                cls.lines[kind] = support.parse_collapsed(file.read())
+            cls.lines[kind] = support.read_collapsed(make(kind, "collapsed", os.path.join(folder.name, kind + ".collapsed")))
 
     def threads(self, kind):
         """tid: its lines."""

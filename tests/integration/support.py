@@ -2,7 +2,8 @@
 """What the integration tests share: the interpreters of this machine, target programs, and running sampled.
 
 Environment: SAMPLED the program (build/sampled); SAMPLED_PYTHONS further interpreters, joined by colons;
-SAMPLED_TEST_PYTHONS=quick for an old and a new one only; SAMPLED_CACHE where tests/setup-roots keeps its roots."""
+SAMPLED_TEST_PYTHONS=quick for an old and a new one only; SAMPLED_CACHE where tests/setup-roots keeps its roots;
+SAMPLED_SANITIZED=1 where the program is a sanitized build, which is several times slower."""
 import functools
 import glob
 import json
@@ -22,6 +23,10 @@ TARGETS = os.path.join(TOP, "tests", "targets")
 CACHE = os.environ.get("SAMPLED_CACHE", os.path.expanduser("~/.cache/sampled"))
 QUICK = os.environ.get("SAMPLED_TEST_PYTHONS") == "quick"
 SUPPORTED = [(3, minor) for minor in range(6, 16)]
+SANITIZED = os.environ.get("SAMPLED_SANITIZED") == "1"
+# How long a program must live that sampled is to find and to sample: a sanitized build on a slow machine needs more than a second to
+# find the interpreter in it.
+LIFE_S = 3 if SANITIZED else 2
 READY_TIMEOUT_S = 60
 SAMPLED_TIMEOUT_S = 120
 
@@ -273,3 +278,17 @@ def parse_collapsed(data):
     if text and not text.endswith("\n"):
         raise ValueError("the last line is not whole: %r" % text[-200:])
     return [Line(line) for line in text.split("\n")[:-1]]
+
+
+def read_collapsed(path):
+    with open(path, "rb") as file:
+        return parse_collapsed(file.read())
+
+
+def wait_until(holds, what, timeout=30):
+    """Returns when holds() is true, which must be soon."""
+    deadline = time.monotonic() + timeout
+    while not holds():
+        if time.monotonic() > deadline:
+            raise AssertionError("not within %d s: %s" % (timeout, what))
+        time.sleep(0.01)

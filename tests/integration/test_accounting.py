@@ -30,8 +30,7 @@ class Accounting(unittest.TestCase):
         self.assertEqual(done.stdout.decode().split(), [target.path(name) for name in names.values()])
         with open(target.path("p.html"), "rb") as file:
             profile = htmlprofile.Profile(file.read())
-        with open(target.path("p.collapsed"), "rb") as file:
-            lines = support.parse_collapsed(file.read())
+        lines = support.read_collapsed(target.path("p.collapsed"))
         with open(target.path("p.txt"), encoding="utf-8") as file:
             text = file.read()
         facts = profile.facts

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bench's own reading: other profilers' stacks in one form, and goals that are met, missed or not measured."""
+"""The bench's own reading: other profilers' stacks in one form, and goals that are met, missed or not measured; and the tool that makes its input."""
 import os
+import subprocess
 import sys
 import tempfile
 import unittest
 
+import cli
 import support
 
 sys.path[:0] = [os.path.join(support.TOP, "tests", "bench"), os.path.join(support.TOP, "tests", "oracle")]
@@ -77,6 +79,17 @@ class Goals(unittest.TestCase):
         rounds = [{"rss_bytes": size << 20} for size in (3, 4, 12)]
         side = goals.Side({("3.15.0", "depth10", 1000, "sampled"): rounds}, "3.15.0", "depth10", 1000)
         self.assertFalse(goals.never_above("rss_bytes", 8 << 20, str)(side)["met"])
+
+
+class MakeRecording(cli.Folder):
+    def test_an_option_is_no_file(self):
+        program = os.path.join("build", "tests", "tools", "make_recording")
+        subprocess.run(["make", "-s", program], cwd=support.TOP, check=True, stdout=subprocess.DEVNULL, env={**os.environ, "MAKEFLAGS": ""})
+        for option in ("--help", "-h", "-"):
+            done = subprocess.run([os.path.join(support.TOP, program), option], cwd=self.folder, stderr=subprocess.PIPE)
+            self.assertEqual(done.returncode, 2)
+            self.assertTrue(done.stderr.startswith(b"usage: make_recording OUT "), done.stderr)
+        self.assertEqual(os.listdir(self.folder), [])
 
 
 if __name__ == "__main__":

@@ -23,6 +23,17 @@ sys.exit(int(sys.argv[2]))
 """
 
 
+AGAIN = """
+import sys, time
+end, known = time.time() + float(sys.argv[1]), set(sys.modules)
+while time.time() < end:
+    for name in set(sys.modules) - known:
+        if name.split(".")[0] in ("json", "asyncio", "unittest"):
+            del sys.modules[name]
+    %s
+"""
+
+
 @support.needs_python
 class Endings(cli.Folder):
     def setUp(self):
@@ -37,7 +48,7 @@ class Endings(cli.Folder):
         process = support.start_sampled("attach", self.target.pid, "-f", "flamegraph", "-o", "-", cwd=self.folder, stdout=writer)
         os.close(writer)
         try:
-            time.sleep(1)
+            time.sleep(support.LIFE_S)
             process.send_signal(signal.SIGINT)
             time.sleep(1)
             self.assertIsNone(process.poll(), "it waits for the pipe")
@@ -79,10 +90,10 @@ class Endings(cli.Folder):
 
     def test_several_snapshots_have_rising_numbers(self):
         process = support.start_sampled("attach", self.target.pid, "-f", "collapsed", "-o", "a.txt", cwd=self.folder)
-        time.sleep(1)
-        for _ in range(3):
+        time.sleep(support.LIFE_S)
+        for name in ("a.0001.txt", "a.0002.txt", "a.0003.txt"):
             process.send_signal(signal.SIGUSR1)
-            time.sleep(0.3)
+            support.wait_until(lambda: os.path.exists(self.path(name)), name)
         process.send_signal(signal.SIGTERM)
         out = process.communicate(timeout=30)[0]
         self.assertEqual(process.returncode, cli.DONE)
@@ -90,17 +101,19 @@ class Endings(cli.Folder):
         self.assertEqual(names, ["a.0001.txt", "a.0002.txt", "a.0003.txt", "a.txt"])
         counts = []
         for name in names:
-            with open(self.path(name), "rb") as file:
-                counts.append(cli.samples(file.read()))
+            counts.append(cli.samples_in(self.path(name)))
         self.assertEqual(counts, sorted(counts))
         self.assertGreater(counts[0], 0)
 
     def test_exec_into_another_program(self):
         """The process goes on as something else: what was sampled is written, and sampled ends."""
-        script = "import os, time\nend = time.time() + 1.5\nwhile time.time() < end: pass\nos.execvp('sleep', ['sleep', '30'])"
-        target = subprocess.Popen(support.newest().argv + ["-c", script])
+        script = (
+            "import os, sys, time\nprint('ready', flush=True)\nend = time.time() + float(sys.argv[1])\nwhile time.time() < end: pass\n"
+            "os.execvp('sleep', ['sleep', '60'])"
+        )
+        target = subprocess.Popen(support.newest().argv + ["-c", script, str(support.LIFE_S)], stdout=subprocess.PIPE)
         try:
-            time.sleep(0.7)
+            self.assertEqual(target.stdout.readline(), b"ready\n")
             done = self.sampled("attach", target.pid, "-f", "collapsed", "-o", "-", timeout=20)
             self.assertEqual(done.returncode, cli.DONE, done.stderr)
             self.assertGreater(cli.samples(done.stdout), 50)
@@ -108,6 +121,7 @@ class Endings(cli.Folder):
         finally:
             target.kill()
             target.wait()
+            target.stdout.close()
 
 
 @support.needs_python
@@ -116,23 +130,26 @@ class Run(cli.Folder):
         return self.sampled("run", *options, "--", *support.newest().argv, "-c", script, *args, **extra)
 
     def read(self):
-        with open(self.path("a.txt"), "rb") as file:
-            return support.parse_collapsed(file.read())
+        return support.read_collapsed(self.path("a.txt"))
 
     def test_exits_as_the_command_did(self):
-        done = self.run_python("0.5", "7")
+        done = self.run_python(support.LIFE_S, "7")
         self.assertEqual((done.returncode, done.stdout, done.stderr), (7, b"a.txt\n", b""))
         self.assertGreater(sum(line.count for line in self.read() if any(name == "spin" for name, _, _ in line.frames)), 20)
-        self.assertEqual(self.run_python("0.2", "0").returncode, cli.DONE)
+        self.assertEqual(self.run_python(support.LIFE_S, "0").returncode, cli.DONE)
 
     def test_death_by_signal(self):
-        done = self.run_python(script="import os, time\ntime.sleep(0.3)\nos.kill(os.getpid(), 9)")
+        done = self.run_python(support.LIFE_S, script="import os, sys, time\ntime.sleep(float(sys.argv[1]))\nos.kill(os.getpid(), 9)")
         self.assertEqual(done.returncode, 128 + signal.SIGKILL)
         self.assertTrue(self.read())
 
     def test_from_the_interpreters_start(self):
-        """What is imported at the start is seen."""
-        self.run_python(script="import json, asyncio, unittest, decimal")
+        """What is imported at the start is seen. For a sanitized build, which is not as quick, the start is made to last: it is gone through
+        again and again."""
+        script = "import json, asyncio, unittest, decimal"
+        if support.SANITIZED:
+            script = AGAIN % script
+        self.run_python(support.LIFE_S, script=script)
         names = {name for line in self.read() for name, _, _ in line.frames}
         self.assertTrue(any(name.startswith("_find_and_load") for name in names), names)
 
@@ -143,7 +160,7 @@ class Run(cli.Folder):
             self.skipTest("no Python outside of another root")
         with open(self.path("program.py"), "w") as file:
             file.write(BUSY)
-        done = self.sampled("run", "-q", "-o", "a.html", "--", *python[-1].argv, "program.py", "0.5", "0")
+        done = self.sampled("run", "-q", "-o", "a.html", "--", *python[-1].argv, "program.py", support.LIFE_S, "0")
         self.assertEqual((done.returncode, done.stdout), (cli.DONE, b"a.html\n"), done.stderr)
         with open(self.path("a.html")) as file:
             self.assertIn("return sum(range(100))", file.read())
@@ -151,7 +168,7 @@ class Run(cli.Folder):
     def test_through_env_and_shell(self):
         argv = support.newest().argv
         script = 'exec "$@"'
-        done = self.sampled("run", "-q", "-o", "a.collapsed", "--", "/usr/bin/env", "sh", "-c", script, "sh", *argv, "-c", BUSY, "0.5", "3")
+        done = self.sampled("run", "-q", "-o", "a.collapsed", "--", "/usr/bin/env", "sh", "-c", script, "sh", *argv, "-c", BUSY, support.LIFE_S, "3")
         self.assertEqual((done.returncode, done.stdout), (3, b"a.collapsed\n"), done.stderr)
 
     def test_before_exec(self):
@@ -176,6 +193,7 @@ class Run(cli.Folder):
             "run", "-q", "-f", "collapsed", "-o", "a.txt", "--", *argv, cwd=self.folder, start_new_session=True
         )
         self.assertEqual(process.stdout.readline(), b"ready\n")
+        time.sleep(support.LIFE_S)
         for _ in range(3):
             time.sleep(0.2)
             os.killpg(process.pid, signal.SIGINT)
@@ -186,7 +204,7 @@ class Run(cli.Folder):
         process = support.start_sampled(
             "run", "-q", "-f", "collapsed", "-o", "a.txt", "--", *support.newest().argv, "-c", BUSY, "60", "0", cwd=self.folder
         )
-        time.sleep(3)  # a sanitized build is slow to find the interpreter
+        time.sleep(support.LIFE_S)
         process.send_signal(signal.SIGTERM)
         out, error = process.communicate(timeout=30)
         self.assertEqual((process.returncode, out), (128 + signal.SIGTERM, b"a.txt\n"), error)
@@ -207,7 +225,7 @@ class Run(cli.Folder):
         self.assertEqual(out.decode().split("\n")[0], str(limits), error)
 
     def test_duration_ends_sampling_not_the_command(self):
-        done = self.run_python("1.5", "6", options=("-q", "-d", "0.3", "-f", "collapsed", "-o", "a.txt"))
+        done = self.run_python(support.LIFE_S + 1, "6", options=("-q", "-d", "0.3", "-f", "collapsed", "-o", "a.txt"))
         self.assertEqual(done.returncode, 6)
         self.assertLess(sum(line.count for line in self.read()), 700)
 

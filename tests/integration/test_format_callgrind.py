@@ -61,8 +61,7 @@ class Annotate(callgraphs.Profiles):
     def test_a_real_program(self):
         callgrind, pstats, collapsed = self.profile("callgrind", "pstats", "collapsed")
         total, wanted = self.compare(callgrind, pstats)
-        with open(collapsed, "rb") as file:
-            self.assertEqual(total[0], cli.samples(file.read()))
+        self.assertEqual(total[0], cli.samples_in(collapsed))
         self.assertTrue(any(name.endswith(":descend") for name in wanted))
 
     def test_shapes(self):

@@ -14,29 +14,8 @@ class Chrome(shapes.Shapes):
     FORMAT, SUFFIX = "chrome", ".trace.json"
 
     def spans(self, path):
-        """tid: milliseconds in each function itself and the deepest stack; fails where events are out of order or not balanced."""
         with open(path, "rb") as file:
-            told = json.load(file)
-        stacks, last, own, deepest = collections.defaultdict(list), {}, collections.defaultdict(collections.Counter), collections.Counter()
-        for event in told["traceEvents"]:
-            if event["ph"] == "M":
-                self.assertIn(event["name"], ("process_name", "thread_name"))
-                continue
-            tid, t = event["tid"], event["ts"]
-            stack = stacks[tid]
-            self.assertGreaterEqual(t, last.get(tid, 0))
-            if stack:
-                own[tid][stack[-1]] += (t - last[tid]) / 1000
-            last[tid] = t
-            if event["ph"] == "B":
-                stack.append(event["name"])
-                deepest[tid] = max(deepest[tid], len(stack))
-            else:
-                self.assertEqual(event["ph"], "E")
-                self.assertEqual(event["name"], stack.pop())
-        self.assertFalse(any(stacks.values()), "every span is closed")
-        self.assertIn("samples", told["otherData"]["facts"])
-        return own, deepest
+            return shapes.chrome_spans(self, json.load(file))
 
     def test_spans_last_as_long_as_was_sampled(self):
         for kind, path in self.files.items():
@@ -78,8 +57,7 @@ class Chrome(shapes.Shapes):
             done = self.sampled("convert", recording, "-o", out)
             self.assertEqual(done.returncode, 0, done.stderr)
         own, deepest = self.spans(path)
-        with open(other, "rb") as file:
-            count = sum(line.count for line in support.parse_collapsed(file.read()) if line.frames)
+        count = sum(line.count for line in support.read_collapsed(other) if line.frames)
         self.assertAlmostEqual(sum(sum(times.values()) for times in own.values()) / count, 1, delta=0.3)
         group = imported(path)[path]
         self.assertEqual(group["problems"], [])

@@ -118,8 +118,7 @@ class Dask(cli.Folder):
         with support.Target(support.newest(), "busy.py", 4) as target:
             done = self.sampled("attach", target.pid, "-d", "2", "-f", "collapsed", "-f", "dask", "-o", "out")
         self.assertEqual(done.returncode, cli.DONE, done.stderr)
-        with open(self.path("out.collapsed"), "rb") as file:
-            sampled = cli.samples(file.read())
+        sampled = cli.samples_in(self.path("out.collapsed"))
         got = self.dask(ASK, "out.dask.json")
         self.assertGreater(sampled, 500)
         self.assertEqual((got["count"], got["facts"]), (sampled, sampled))

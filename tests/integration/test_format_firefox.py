@@ -116,8 +116,7 @@ class Firefox(shapes.Shapes):
         for out in (path, other):
             done = self.sampled("convert", recording, "-o", out)
             self.assertEqual(done.returncode, 0, done.stderr)
-        with open(other, "rb") as file:
-            lines = support.parse_collapsed(file.read())
+        lines = support.read_collapsed(other)
         with Session(path) as session:
             names = set()
             for thread in session.ask("thread", "list", "--limit", "0")["threads"]:

@@ -41,8 +41,7 @@ class JsonLines(cli.Folder):
         with support.Target(support.newest(), "busy.py", 4) as target:
             done = self.sampled("attach", target.pid, "-d", "2", "-f", "collapsed", "-f", "jsonl", "-o", "out")
         self.assertEqual(done.returncode, cli.DONE, done.stderr)
-        with open(self.path("out.collapsed"), "rb") as file:
-            lines = support.parse_collapsed(file.read())
+        lines = support.read_collapsed(self.path("out.collapsed"))
         self.assertEqual(self.check("out.jsonl"), sum(line.count for line in lines))
         # The example of docs/JSONL.md: a function's own time is what the samples that end in it have.
         with open(os.path.join(support.TOP, "docs", "JSONL.md")) as file:

@@ -72,8 +72,7 @@ class RealProgram(cli.Folder):
             done = self.sampled("attach", target.pid, "-d", "1", "-o", "x.otlp", "-o", "x.collapsed")
             self.assertEqual(done.returncode, 0, done.stderr.decode())
             pid = target.pid
-        with open(self.path("x.collapsed"), "rb") as file:
-            samples = cli.samples(file.read())
+        samples = cli.samples_in(self.path("x.collapsed"))
         found = profiles.strict("otlp", self.path("x.otlp"))
         self.assertEqual(found["sums"]["samples/count"], samples)
         self.assertEqual(found["resources"][0]["service.name"], "demo.py")

@@ -220,8 +220,7 @@ class RealProgram(cli.Folder):
         with support.Target(support.newest(), "demo.py") as target:
             done = self.sampled("attach", target.pid, "-d", "1", "-o", "x.pb.gz", "-o", "x.collapsed")
             self.assertEqual(done.returncode, 0, done.stderr.decode())
-        with open(self.path("x.collapsed"), "rb") as file:
-            samples = cli.samples(file.read())
+        samples = cli.samples_in(self.path("x.collapsed"))
         self.assertGreater(samples, 100)
         sums = raw_sums(self.path("x.pb.gz"))
         self.assertEqual(sums["samples/count"], samples)

@@ -150,8 +150,7 @@ class Real(callgraphs.Profiles):
     def test_the_same_sums_as_collapsed(self):
         pstats_path, collapsed = self.profile("pstats", "collapsed")
         found = json.loads(in_python(next(p for p in support.pythons() if not p.root), CHECK, pstats_path, 1000))
-        with open(collapsed, "rb") as file:
-            lines = support.parse_collapsed(file.read())
+        lines = support.read_collapsed(collapsed)
         with open(pstats_path, "rb") as file:
             stats = marshal.load(file)
             facts = marshal.load(file)

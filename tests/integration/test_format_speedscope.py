@@ -106,8 +106,7 @@ class Speedscope(shapes.Shapes):
         self.validate(path)
         with open(path, "rb") as file:
             told = json.load(file)
-        with open(other, "rb") as file:
-            count = sum(line.count for line in support.parse_collapsed(file.read()))
+        count = sum(line.count for line in support.read_collapsed(other))
         self.assertEqual(sum(sum(p["counts"]) for p in told["profiles"]), count)
         self.assertEqual(told["sampled"]["in_profile"], count)
         group = imported(path)[path]

@@ -76,17 +76,16 @@ class Snapshots(unittest.TestCase):
     def test_snapshot_with_standard_output(self):
         """With -o - a snapshot goes to a file of the default name, in the current directory."""
         process = support.start_sampled(
-            "attach", self.target.pid, "-d", "2", "-r", "200", "-f", "collapsed", "-o", "-", cwd=self.target.folder
+            "attach", self.target.pid, "-d", support.LIFE_S + 1, "-r", "200", "-f", "collapsed", "-o", "-", cwd=self.target.folder
         )
-        time.sleep(1.2)
+        time.sleep(support.LIFE_S)
         process.send_signal(signal.SIGUSR1)
         out, err = process.communicate(timeout=30)
         self.assertEqual(process.returncode, 0, err)
         final = support.parse_collapsed(out)
         files = glob.glob(self.target.path("sampled-%d-*.0001.*" % self.target.pid))
         self.assertEqual(len(files), 1, os.listdir(self.target.folder))
-        with open(files[0], "rb") as file:
-            snapshot = support.parse_collapsed(file.read())
+        snapshot = support.read_collapsed(files[0])
         self.assertGreater(sum(line.count for line in snapshot), 0)
         self.assertGreater(sum(line.count for line in final), sum(line.count for line in snapshot))
 
@@ -100,7 +99,7 @@ class Snapshots(unittest.TestCase):
 
     def end_with(self, number):
         process = support.start_sampled("attach", self.target.pid, "-r", "200", "-f", "collapsed", "-o", "-")
-        time.sleep(1.5)
+        time.sleep(support.LIFE_S)
         process.send_signal(number)
         out, err = process.communicate(timeout=30)
         self.assertEqual(process.returncode, 0, err)
@@ -114,7 +113,7 @@ class Snapshots(unittest.TestCase):
 
     def test_end_of_the_target_writes_all(self):
         process = support.start_sampled("attach", self.target.pid, "-r", "200", "-f", "collapsed", "-o", "-")
-        time.sleep(1.5)
+        time.sleep(support.LIFE_S)
         self.target.process.kill()
         out, err = process.communicate(timeout=30)
         self.assertEqual(process.returncode, 0, err)

@@ -100,7 +100,7 @@ class SeveralPids(unittest.TestCase):
         python = support.newest()
         with support.Target(python, "busy.py", 1) as first, support.Target(python, "busy.py", 2) as second:
             process = support.start_sampled("attach", first.pid, second.pid, "-r", "200", "-f", "collapsed", "-o", "-")
-            time.sleep(1.5)
+            time.sleep(support.LIFE_S)
             first.process.kill()
             time.sleep(1)
             self.assertIsNone(process.poll(), "one target still lives")

@@ -152,7 +152,8 @@ int main(int argc, char **argv)
 	struct fault fault = {0};
 	int fd, err;
 
-	if (argc < 2 || samples == 0 || a_run == 0 || a_run > 1000) {
+	/* A name with a dash before it is an option that somebody hoped for: ./-name is still a file. */
+	if (argc < 2 || argv[1][0] == '-' || samples == 0 || a_run == 0 || a_run > 1000) {
 		fprintf(stderr, "usage: make_recording OUT [SAMPLES [SAMPLES_A_RUN]]\n");
 		return 2;
 	}

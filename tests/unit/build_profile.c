@@ -191,3 +191,24 @@ static void leave_own(void *context)
 }
 
 const struct source_access built_sources = {.enter = enter_own, .leave = leave_own};
+
+struct profile *built_deepest(void)
+{
+	struct profile *p = built_new();
+	uint32_t t = built_thread(p, built_process(p, 1, "x"), 0, 1, NULL), f = built_symbol(p, "f", "a.py", 1), at = 0;
+
+	for (unsigned i = 0; i < REC_DEPTH_MAX; i++)
+		at = built_child(p, t, at, f, 2);
+	built_sample(p, t, at, 9, 0);
+	return p;
+}
+
+struct profile *built_finish(struct builder *builder)
+{
+	struct profile *profile;
+
+	if (builder_finish(builder, &profile))
+		abort();
+	builder_free(builder);
+	return profile;
+}

@@ -3,6 +3,7 @@
 #ifndef SAMPLED_TESTS_UNIT_BUILD_PROFILE_H
 #define SAMPLED_TESTS_UNIT_BUILD_PROFILE_H
 
+#include "aggregator/builder.h"
 #include "aggregator/profile.h"
 #include "exporters/source.h"
 
@@ -21,6 +22,12 @@ uint32_t built_child(struct profile *profile, uint32_t thread, uint32_t parent, 
 void built_sample(struct profile *profile, uint32_t thread, uint32_t node, uint64_t count, unsigned status);
 /* Adds one sample with this weight and no status, as a run too. */
 void built_short_sample(struct profile *profile, uint32_t thread, uint32_t node, uint32_t weight_ns);
+
+/* A profile whose one thread has nine samples in a stack of REC_DEPTH_MAX frames, all of them of line 2 of f (a.py:1). Freed with built_free(). */
+struct profile *built_deepest(void);
+
+/* The builder's profile, freed with profile_free(); the builder is freed. */
+struct profile *built_finish(struct builder *builder);
 
 /* Says of every process that it has the test's own root and current directory. */
 extern const struct source_access built_sources;

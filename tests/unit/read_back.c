@@ -6,19 +6,34 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int read_as(struct profile **ret_profile, const struct format *format, struct input *in,
-                   const struct builder_options *options, struct fault *fault)
+static int read_input(struct profile **ret_profile, const struct format *format, struct input *in,
+                      const struct builder_options *options, struct fault *fault)
 {
 	static const struct builder_options all = {.memory_max_bytes = 1 << 30};
 	struct builder *builder;
 	int err;
 
+	*fault = (struct fault){0};
+	*ret_profile = NULL;
 	if (builder_new(&builder, options ? options : &all))
 		abort();
 	err = format->read(in, builder, fault);
 	if (!err)
 		err = builder_finish(builder, ret_profile);
 	builder_free(builder);
+	return err;
+}
+
+int read_as(struct profile **ret_profile, const char *format, const void *data, size_t bytes,
+            const struct builder_options *options, struct fault *fault)
+{
+	static struct input in;
+	int err;
+
+	if (input_open_bytes(&in, data, bytes))
+		abort();
+	err = read_input(ret_profile, format_by_name(format), &in, options, fault);
+	input_close(&in);
 	return err;
 }
 
@@ -36,7 +51,7 @@ int read_back(struct profile **ret_profile, const char *format, const void *data
 		fprintf(stderr, "it looks like %s\n", found ? found->name : "nothing");
 		abort();
 	}
-	err = read_as(ret_profile, found, &in, options, fault);
+	err = read_input(ret_profile, found, &in, options, fault);
 	input_close(&in);
 	return err;
 }
@@ -61,38 +76,32 @@ double note_of(const struct profile *profile, const char *key)
 	return -1;
 }
 
-static void read_any(const struct format *format, const char *data, size_t bytes)
+static void read_any(const char *format, const char *data, size_t bytes)
 {
-	static struct input in;
 	struct profile *profile;
-	struct fault fault = {0};
-	int err;
+	struct fault fault;
+	int err = read_as(&profile, format, data, bytes, NULL, &fault);
 
-	if (input_open_bytes(&in, data, bytes))
-		abort();
-	err = read_as(&profile, format, &in, NULL, &fault);
 	if (!err)
 		profile_free(profile);
 	else if (err != -EPROTO || fault.why[0] == '\0')
 		abort();
-	input_close(&in);
 }
 
 void read_damaged(const char *format, const char *data, size_t bytes)
 {
 	static const char values[] = {0, '\n', ' ', ';', ':', '"', '}', '(', '9', (char)0x80, (char)0xff};
-	const struct format *as = format_by_name(format);
 	char *copy = malloc(bytes + 1);
 
 	if (!copy)
 		abort();
 	for (size_t i = 0; i <= bytes; i++)
-		read_any(as, data, i);
+		read_any(format, data, i);
 	for (size_t i = 0; i < bytes; i++)
 		for (size_t v = 0; v < sizeof(values); v++) {
 			memcpy(copy, data, bytes);
 			copy[i] = values[v];
-			read_any(as, copy, bytes);
+			read_any(format, copy, bytes);
 		}
 	free(copy);
 }

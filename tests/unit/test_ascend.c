@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "exporters/formats.h"
+#include "tests/unit/read_back.h"
 #include "tests/unit/written.h"
 
 static const char schema[] =
@@ -37,21 +38,8 @@ static void make(const char *first, const char *second)
 
 static int read_made(size_t bytes, struct profile **ret_profile, struct fault *fault)
 {
-	static struct input in;
-	struct builder *b;
-	int err;
-
-	*fault = (struct fault){0};
-	*ret_profile = NULL;
-	cr_assert_eq(builder_new(&b, &(struct builder_options){0}), 0);
-	cr_assert_eq(input_open_bytes(&in, file, bytes), 0);
 	cr_assert(ascend_detect(file, bytes) == (bytes >= 16));
-	err = ascend_read(&in, b, fault);
-	if (!err)
-		cr_assert_eq(builder_finish(b, ret_profile), 0);
-	builder_free(b);
-	input_close(&in);
-	return err;
+	return read_as(ret_profile, "ascend", file, bytes, &(struct builder_options){0}, fault);
 }
 
 static struct profile *read_whole(void)

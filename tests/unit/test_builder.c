@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "aggregator/builder.h"
+#include "tests/unit/build_profile.h"
 
 #define MS UINT64_C(1000000)
 #define S  (1000 * MS)
@@ -16,15 +17,6 @@ static struct builder *start(const struct builder_options *options)
 
 	cr_assert_eq(builder_new(&b, options ? options : &(struct builder_options){0}), 0);
 	return b;
-}
-
-static struct profile *finish(struct builder *b)
-{
-	struct profile *p;
-
-	cr_assert_eq(builder_finish(b, &p), 0);
-	builder_free(b);
-	return p;
 }
 
 static uint32_t add_process(struct builder *b, int32_t pid, const char *name)
@@ -46,7 +38,7 @@ static uint32_t add_frame(struct builder *b, uint32_t thread, uint32_t parent, c
 
 Test(builder, nothing_added_is_an_empty_profile)
 {
-	struct profile *p = finish(start(NULL));
+	struct profile *p = built_finish(start(NULL));
 
 	cr_assert_eq(p->thread_count, 0);
 	cr_assert_eq(p->process_count, 0);
@@ -81,7 +73,7 @@ Test(builder, the_same_are_one)
 	g = add_frame(b, t, f, "f", 3);
 	cr_assert_neq(g, f, "recursion is a node of its own");
 	cr_assert_eq(add_frame(b, t, f, "f", 3), g);
-	p = finish(b);
+	p = built_finish(b);
 	cr_assert_eq(p->process_count, 4);
 	cr_assert_eq(p->thread_count, 5);
 	cr_assert_eq(p->symbol_count, 1);
@@ -100,7 +92,7 @@ Test(builder, names_that_are_no_text_are_compared_as_they_are_kept)
 	cr_assert_eq(add_process(b, 10, "a\xff\xfe"), process);
 	t = builder_thread(b, &(struct thread_tree){.process = process, .name = "\xc3"});
 	cr_assert_eq(builder_thread(b, &(struct thread_tree){.process = process, .name = "\xc3"}), t);
-	p = finish(b);
+	p = built_finish(b);
 	cr_assert_str_eq(p->processes[0].name, "a\xef\xbf\xbd\xef\xbf\xbd");
 	cr_assert_str_eq(p->threads[0].name, "\xef\xbf\xbd");
 	profile_free(p);
@@ -118,7 +110,7 @@ Test(builder, facts_of_a_process_add_up)
 	process.version = 0x030c01;
 	process.ended = true;
 	builder_process(b, &process);
-	p = finish(b);
+	p = built_finish(b);
 	cr_assert_eq(p->processes[0].facts.samples, 10);
 	cr_assert_eq(p->processes[0].facts.lost[LOSS_TORN], 2);
 	cr_assert_eq(p->processes[0].version, 0x030c01);
@@ -140,7 +132,7 @@ Test(builder, hostile_symbols)
 	builder_child(b, t, 0, symbol, 1);
 	symbol = builder_symbol(b, "", 0, "", 0, 1, FRAME_PYTHON, 0);
 	builder_child(b, t, 0, symbol, 1);
-	p = finish(b);
+	p = built_finish(b);
 	cr_assert_eq(p->symbol_count, 3);
 	cr_assert_str_eq(p->symbols[0].name, "a\xef\xbf\xbd"
 	                                     "b\xef\xbf\xbd");
@@ -167,7 +159,7 @@ Test(builder, wrong_numbers_do_nothing_but_count)
 	builder_add(b, 99, f, values);
 	builder_run(b, t, BUILDER_NONE, 1, 1, 4, 4, 0);
 	builder_add(b, t, f, values);
-	p = finish(b);
+	p = built_finish(b);
 	cr_assert_eq(p->out_of_memory, 3 + 3 + 4);
 	cr_assert_eq(profile_sum(p, VALUE_SAMPLES), 3);
 	profile_free(p);
@@ -188,7 +180,7 @@ Test(builder, memory_has_a_bound)
 		builder_add(b, t, first, values);
 	}
 	cr_assert_eq(builder_error(b), 0);
-	p = finish(b);
+	p = built_finish(b);
 	cr_assert_gt(p->out_of_memory, 9000);
 	cr_assert_gt(p->threads[0].node_count, 50);
 	cr_assert_eq(p->out_of_memory + profile_sum(p, VALUE_SAMPLES), 20000);
@@ -211,7 +203,7 @@ Test(builder, values_of_ours_and_of_others)
 	             "another unit is another value");
 	cr_assert_eq(builder_value(b, "wall", "nanoseconds", VALUE_WALL), VALUE_GIL_WAIT,
 	             "its place is taken, so is GIL's");
-	p = finish(b);
+	p = built_finish(b);
 	cr_assert_str_eq(p->values[VALUE_WALL].name, "inuse_space");
 	cr_assert_str_eq(p->values[VALUE_WALL].unit, "bytes");
 	cr_assert_str_eq(p->values[VALUE_GIL_WAIT].name, "wall");
@@ -249,7 +241,7 @@ Test(builder, value_names_are_text)
 	bad[79] = '\0';
 	builder_value(b, name, "", VALUE_WALL);
 	builder_value(b, bad, "u", VALUE_ON_CPU);
-	p = finish(b);
+	p = built_finish(b);
 	cr_assert_eq(strncmp(p->values[VALUE_WALL].name, name, 63), 0);
 	cr_assert_leq(strlen(p->values[VALUE_WALL].name), 64);
 	cr_assert_neq(p->values[VALUE_WALL].name[63], '\xc3');
@@ -271,7 +263,7 @@ Test(builder, notes_add_up_and_are_bounded)
 		builder_note(b, keys[i], "x", 1, false);
 	}
 	builder_note(b, "bad", "", 1, false);
-	p = finish(b);
+	p = built_finish(b);
 	cr_assert_eq(p->note_count, 32);
 	cr_assert_str_eq(p->notes[0].label, "bad \xef\xbf\xbd[31mrecords\xef\xbf\xbd", "it goes to terminals");
 	cr_assert_float_eq(p->notes[0].number, 6, 0);
@@ -310,7 +302,7 @@ Test(builder, a_run_counts_by_its_status_and_is_kept)
 	builder_run(b, t, f, 10 * S, 10 * S + 4 * MS, 5, 5 * MS, STATUS_ON_CPU | STATUS_GIL);
 	builder_run(b, t, 0, 9 * S, 9 * S, 1, MS, STATUS_IDLE);
 	builder_run(b, t, f, 5, 4, 0, 7, 0);
-	p = finish(b);
+	p = built_finish(b);
 	cr_assert_eq(p->threads[0].nodes[f].self[VALUE_SAMPLES], 5);
 	cr_assert_eq(p->threads[0].nodes[f].self[VALUE_WALL], 5 * MS);
 	cr_assert_eq(p->threads[0].nodes[f].self[VALUE_GIL], 5 * MS);
@@ -335,7 +327,7 @@ static void check_pieces(uint64_t count, uint64_t span_ns, uint64_t weight_ns)
 	uint64_t last_ns = 0;
 
 	builder_run(b, t, f, S, S + span_ns, count, weight_ns, 0);
-	p = finish(b);
+	p = built_finish(b);
 	cr_assert_eq(runs_count(&p->threads[0]), count);
 	cr_assert_eq(runs_weight(&p->threads[0]), weight_ns);
 	for (size_t i = 0; i < p->threads[0].run_count; i++) {
@@ -392,7 +384,7 @@ static struct profile *in_window(uint64_t from_ns, uint64_t to_ns, uint64_t firs
 	cr_assert_eq(builder_has_window(b), from_ns || to_ns);
 	builder_set_start(b, 100);
 	builder_run(b, t, add_frame(b, t, 0, "f", 1), first_ns, last_ns, count, weight_ns, STATUS_GIL);
-	return finish(b);
+	return built_finish(b);
 }
 
 static void expect_window(uint64_t from_ns, uint64_t to_ns, uint64_t first_ns, uint64_t last_ns, uint64_t count)

@@ -208,14 +208,9 @@ Test(dask, low_level_frames_and_counts_that_do_not_add_up)
 
 Test(dask, deepest_stack)
 {
-	struct profile *p = built_new(), *again;
-	uint32_t t = built_thread(p, built_process(p, 1, "x"), 0, 1, NULL), f = built_symbol(p, "f", "a.py", 1), at = 0;
-	char *text;
+	struct profile *p = built_deepest(), *again;
+	char *text = written(p, "dask", &(struct export_options){0});
 
-	for (unsigned i = 0; i < REC_DEPTH_MAX; i++)
-		at = built_child(p, t, at, f, 2);
-	built_sample(p, t, at, 9, 0);
-	text = written(p, "dask", &(struct export_options){0});
 	again = read_text("dask", text);
 	cr_assert_eq(again->threads[0].depth_max, REC_DEPTH_MAX);
 	cr_assert_eq(profile_sum(again, VALUE_SAMPLES), 9);
@@ -226,16 +221,11 @@ Test(dask, deepest_stack)
 
 static void refuse(const char *text, const char *why)
 {
-	static struct input in;
-	struct builder *b;
-	struct fault fault = {0};
+	struct profile *p;
+	struct fault fault;
 
-	cr_assert_eq(input_open_bytes(&in, text, strlen(text)), 0);
-	cr_assert_eq(builder_new(&b, &(struct builder_options){0}), 0);
-	cr_assert_eq(format_by_name("dask")->read(&in, b, &fault), -EPROTO, "%s", text);
+	cr_assert_eq(read_as(&p, "dask", text, strlen(text), NULL, &fault), -EPROTO, "%s", text);
 	cr_assert(strstr(fault.why, why), "%s: %s", text, fault.why);
-	builder_free(b);
-	input_close(&in);
 }
 
 Test(dask, refused)

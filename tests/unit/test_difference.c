@@ -209,17 +209,12 @@ Test(difference, joined_tree_has_both_sums)
 
 Test(difference, deepest_stack)
 {
-	struct profile *p = built_new();
-	uint32_t t = built_thread(p, built_process(p, 1, "x"), 0, 1, NULL), f = built_symbol(p, "f", "a.py", 1), at = 0;
-	struct profile *joined;
+	struct profile *p = built_deepest(), *joined;
 	struct comparison c = {0};
 	struct difference d;
 
-	for (unsigned i = 0; i < REC_DEPTH_MAX; i++)
-		at = built_child(p, t, at, f, 2);
-	built_sample(p, t, at, 7, 0);
 	d = compared(p, p);
-	cr_assert_eq(row_named(&d, "f")->sides[AFTER].total_samples, 7);
+	cr_assert_eq(row_named(&d, "f")->sides[AFTER].total_samples, 9);
 	cr_assert_eq(difference_kind(&d.rows[0], DIFFERENCE_SELF), KIND_SAME);
 	difference_release(&d);
 	cr_assert_eq(difference_join(&joined, &c, p, p), 0);

@@ -13,15 +13,6 @@
 #include "tests/unit/build_profile.h"
 #include "tests/unit/written.h"
 
-static unsigned count_of(const char *text, const char *what)
-{
-	unsigned count = 0;
-
-	for (; (text = strstr(text, what)) != NULL; text += strlen(what))
-		count++;
-	return count;
-}
-
 /* The JSON inside the page, cut off at its end; the page itself is changed. */
 static char *data_of(char *page)
 {

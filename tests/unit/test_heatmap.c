@@ -95,12 +95,8 @@ Test(heatmap, imported_without_time)
 
 Test(heatmap, policy_and_deepest_stack)
 {
-	struct profile *p = built_new();
-	uint32_t t = built_thread(p, built_process(p, 1, "x"), 0, 1, NULL), f = built_symbol(p, "f", "a.py", 1), at = 0;
+	struct profile *p = built_deepest();
 
-	for (unsigned i = 0; i < REC_DEPTH_MAX; i++)
-		at = built_child(p, t, at, f, 2);
-	built_sample(p, t, at, 9, 0);
 	expect(p, &(struct export_options){0},
 	       "\"lines\":", "\"lines\":[0,2,0,9,9000000,9,9000000],\n\"edges\":[0,0,9,9000000],");
 	expect(p, &(struct export_options){0}, "content=\"default-src",

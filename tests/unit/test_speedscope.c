@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tests/unit/build_profile.h"
+#include "tests/unit/read_back.h"
 #include "tests/unit/written.h"
 
 /* What stands behind the facts, which are facts.c's own. */
@@ -29,20 +30,9 @@ static void expect(const struct profile *p, const char *text)
 /* 0 and a profile, or the error and why. */
 static int parse(const char *text, size_t bytes, struct profile **ret_profile, struct fault *fault)
 {
-	static struct input in;
-	struct builder *b;
-	int err;
+	static const struct builder_options options = {.memory_max_bytes = 1 << 28};
 
-	*fault = (struct fault){0};
-	*ret_profile = NULL;
-	cr_assert_eq(input_open_bytes(&in, text, bytes), 0);
-	cr_assert_eq(builder_new(&b, &(struct builder_options){.memory_max_bytes = 1 << 28}), 0);
-	err = format_by_name("speedscope")->read(&in, b, fault);
-	if (err == 0)
-		cr_assert_eq(builder_finish(b, ret_profile), 0);
-	builder_free(b);
-	input_close(&in);
-	return err;
+	return read_as(ret_profile, "speedscope", text, bytes, &options, fault);
 }
 
 static struct profile *parsed(const char *text)
@@ -157,14 +147,9 @@ Test(speedscope, hostile_names_come_back)
 
 Test(speedscope, deepest_stack)
 {
-	struct profile *p = built_new(), *again;
-	uint32_t t = built_thread(p, built_process(p, 1, "x"), 0, 1, NULL), f = built_symbol(p, "f", "a.py", 1), at = 0;
-	char *text;
+	struct profile *p = built_deepest(), *again;
+	char *text = written(p, "speedscope", &(struct export_options){0});
 
-	for (unsigned i = 0; i < REC_DEPTH_MAX; i++)
-		at = built_child(p, t, at, f, 2);
-	built_sample(p, t, at, 9, 0);
-	text = written(p, "speedscope", &(struct export_options){0});
 	again = parsed(text);
 	cr_assert_eq(again->threads[0].depth_max, REC_DEPTH_MAX);
 	cr_assert_eq(again->note_count, 0);

@@ -108,8 +108,12 @@ static void expect(enum what what, const struct stats_view *view, const char *ex
 	free(text);
 }
 
-static struct stats_view view_of(const struct stats *stats)
+/* A view of the graph's functions, sorted (order NULL: as they come). *stats is to be released. */
+static struct stats_view view_of(struct stats *stats, const struct callgraph *graph, const char *order)
 {
+	cr_assert_eq(stats_make(stats, graph), 0);
+	if (order)
+		sort(stats, order);
 	return (struct stats_view){.stats = stats, .files = ""};
 }
 
@@ -120,9 +124,7 @@ Test(stats, table)
 	struct stats_view view;
 
 	make_graph(&graph);
-	cr_assert_eq(stats_make(&stats, &graph), 0);
-	sort(&stats, "tottime");
-	view = view_of(&stats);
+	view = view_of(&stats, &graph, "tottime");
 	view.files = "Sat Nov 21 22:37:41 2026    x.prof\n";
 	expect(STATS, &view,
 	       "Sat Nov 21 22:37:41 2026    x.prof\n"
@@ -149,8 +151,7 @@ Test(stats, callers_and_callees)
 	struct stats_view view;
 
 	make_graph(&graph);
-	cr_assert_eq(stats_make(&stats, &graph), 0);
-	view = view_of(&stats);
+	view = view_of(&stats, &graph, NULL);
 	expect(CALLERS, &view,
 	       "   Random listing order was used\n"
 	       "\n"
@@ -353,8 +354,7 @@ Test(stats, stripped_of_directories)
 
 	make_graph(&graph);
 	cr_assert_eq(stats_strip_dirs(&stripped, &graph), 0);
-	cr_assert_eq(stats_make(&stats, &stripped), 0);
-	view = view_of(&stats);
+	view = view_of(&stats, &stripped, NULL);
 	/* The built-in's ten calls came from two functions that are one now: pstats keeps the last caller's four. */
 	expect(CALLERS, &view,
 	       "   Random listing order was used\n"
@@ -395,9 +395,7 @@ Test(stats, hostile_names_and_odd_numbers)
 	callgraph_give_sums(&graph, 1);
 	add_sums(&graph, "", 0, "", (struct call_sums){UINT64_MAX, UINT64_MAX, 1e300, -1});
 	add_sums(&graph, "", 0, "<", (struct call_sums){1, 1, 0, 0});
-	cr_assert_eq(stats_make(&stats, &graph), 0);
-	sort(&stats, "time,cumt,name,file");
-	view = view_of(&stats);
+	view = view_of(&stats, &graph, "time,cumt,name,file");
 	text = written_as(STATS, &view);
 	cr_assert(strstr(text, "        0      nan               inf          "
 	                       "\xef\xbf\xbd.py:4294967295(\xef\xbf\xbd[2J\xef\xbf\xbd\xef\xbf\xbd\"a,b\""),
@@ -431,9 +429,7 @@ Test(stats, nothing)
 	struct stats_view view;
 
 	callgraph_init(&graph);
-	cr_assert_eq(stats_make(&stats, &graph), 0);
-	sort(&stats, "time");
-	view = view_of(&stats);
+	view = view_of(&stats, &graph, "time");
 	expect(STATS, &view, "         0 function calls in 0.000 seconds\n\n");
 	expect(CALLERS, &view, "");
 	expect(CSV_CALLEES, &view,
@@ -465,9 +461,7 @@ Test(stats, samples_say_that_they_are)
 	p->processes[process].facts.attempts += 3;
 	callgraph_init(&graph);
 	cr_assert_eq(callgraph_add_profile(&graph, p), 0);
-	cr_assert_eq(stats_make(&stats, &graph), 0);
-	sort(&stats, "gil");
-	view = view_of(&stats);
+	view = view_of(&stats, &graph, "gil");
 	view.on_cpu = view.gil = true;
 	text = written_as(STATS, &view);
 	cr_assert(strstr(text, "         53 frames sampled (37 primitive ones) in 0.037 seconds\n         from "

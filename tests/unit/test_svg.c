@@ -9,15 +9,6 @@
 #include "tests/unit/build_profile.h"
 #include "tests/unit/written.h"
 
-static unsigned count_of(const char *text, const char *what)
-{
-	unsigned count = 0;
-
-	for (; (text = strstr(text, what)) != NULL; text += strlen(what))
-		count++;
-	return count;
-}
-
 static char *svg_of(const struct profile *p)
 {
 	char *text = written(p, "svg", &(struct export_options){0});
@@ -111,15 +102,9 @@ Test(svg, narrow_frames_are_merged_and_counted)
 /* Row 0 is the thread's: of 16,384 frames 399 are drawn. */
 Test(svg, height_is_bounded)
 {
-	struct profile *p = built_new();
-	uint32_t t = built_thread(p, built_process(p, 10, "x"), 0, 10, "A"), f = built_symbol(p, "f", "a.py", 1),
-		 at = 0;
-	char *text;
+	struct profile *p = built_deepest();
+	char *text = svg_of(p);
 
-	for (unsigned i = 0; i < REC_DEPTH_MAX; i++)
-		at = built_child(p, t, at, f, 2);
-	built_sample(p, t, at, 9, 0);
-	text = svg_of(p);
 	cr_assert_eq(count_of(text, "<title>f ("), SVG_ROWS_MAX - 1);
 	cr_assert_not_null(strstr(text, "0 narrow frames merged into (other); 15,985 deeper than 400 rows left out"));
 	free(text);

@@ -11,6 +11,7 @@
 #endif
 
 #include "exporters/formats.h"
+#include "tests/unit/read_back.h"
 #include "tests/unit/written.h"
 
 #define US UINT64_C(1000)
@@ -171,21 +172,8 @@ static void wrap(const struct parts *parts)
 
 static int read_made(size_t bytes, bool runs, struct profile **ret_profile, struct fault *fault)
 {
-	static struct input in;
-	struct builder *b;
-	int err;
-
-	*fault = (struct fault){0};
-	*ret_profile = NULL;
-	cr_assert_eq(builder_new(&b, &(struct builder_options){.runs = runs}), 0);
-	cr_assert_eq(input_open_bytes(&in, made.data, bytes), 0);
 	cr_assert(tachyon_detect((const unsigned char *)made.data, bytes) == (bytes >= 8));
-	err = tachyon_read(&in, b, fault);
-	if (!err)
-		cr_assert_eq(builder_finish(b, ret_profile), 0);
-	builder_free(b);
-	input_close(&in);
-	return err;
+	return read_as(ret_profile, "tachyon", made.data, bytes, &(struct builder_options){.runs = runs}, fault);
 }
 
 static struct profile *read_whole(void)

@@ -20,21 +20,12 @@ static struct builder *start(uint64_t memory_max_bytes)
 	return b;
 }
 
-static struct profile *finish(struct builder *b)
-{
-	struct profile *p;
-
-	cr_assert_eq(builder_finish(b, &p), 0);
-	builder_free(b);
-	return p;
-}
-
 static struct profile *transformed(const struct profile *from, const struct transform *how)
 {
 	struct builder *b = start(0);
 
 	cr_assert_eq(transform_add(b, from, how), 0);
-	return finish(b);
+	return built_finish(b);
 }
 
 static regex_t *compiled(const char *pattern)
@@ -242,13 +233,10 @@ Test(transform, min_percent)
 
 Test(transform, deepest_stack)
 {
-	struct profile *p = built_new(), *to;
-	uint32_t t = built_thread(p, built_process(p, 1, "x"), 0, 1, NULL), f = built_symbol(p, "f", "a.py", 1), at = 0;
+	struct profile *p = built_deepest();
+	struct profile *to =
+		transformed(p, &(struct transform){.by_function = true, .focus = compiled("f"), .min_percent = 1});
 
-	for (unsigned i = 0; i < REC_DEPTH_MAX; i++)
-		at = built_child(p, t, at, f, 2);
-	built_sample(p, t, at, 9, 0);
-	to = transformed(p, &(struct transform){.by_function = true, .focus = compiled("f"), .min_percent = 1});
 	cr_assert_eq(to->threads[0].depth_max, REC_DEPTH_MAX);
 	cr_assert_eq(to->threads[0].nodes[REC_DEPTH_MAX].self[VALUE_SAMPLES], 9);
 	check_runs(to);
@@ -268,7 +256,7 @@ Test(transform, memory_has_a_bound)
 		built_sample(p, t, built_child(p, t, 0, built_symbol(p, name, "", 1), 1), 2, 0);
 	}
 	cr_assert_eq(transform_add(b, p, &nothing), 0);
-	to = finish(b);
+	to = built_finish(b);
 	cr_assert_gt(to->out_of_memory, 1000);
 	cr_assert_eq(to->out_of_memory + profile_sum(to, VALUE_SAMPLES), 6000);
 	check_runs(to);
@@ -284,7 +272,7 @@ static struct profile *merged(const struct profile *a, const struct profile *b)
 
 	cr_assert_eq(transform_add(to, a, &nothing), 0);
 	cr_assert_eq(transform_add(to, b, &nothing), 0);
-	return finish(to);
+	return built_finish(to);
 }
 
 Test(transform, the_same_twice_is_twice_as_much)
@@ -389,7 +377,7 @@ Test(transform, values_of_others)
 	builder_add(b, t, 0, values);
 	builder_note(b, "skipped", "records skipped", 2, true);
 	builder_profile(b)->imported = true;
-	p = finish(b);
+	p = built_finish(b);
 	cr_assert_eq(size, VALUE_WALL);
 	cr_assert_eq(gil, VALUE_GIL);
 

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -23,4 +24,13 @@ char *written(const struct profile *profile, const char *format, const struct ex
 	text[bytes] = '\0';
 	close(fd);
 	return text;
+}
+
+unsigned count_of(const char *text, const char *what)
+{
+	unsigned count = 0;
+
+	for (; (text = strstr(text, what)) != NULL; text += strlen(what))
+		count++;
+	return count;
 }
