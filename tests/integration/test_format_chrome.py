@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chrome trace events: balanced, in order, and speedscope's page sums them up to what was sampled."""
+"""Chrome trace events: nested, callers first, and speedscope's page sums them up to what was sampled."""
 import collections
 import json
 import os
@@ -14,27 +14,31 @@ class Chrome(shapes.Shapes):
     FORMAT, SUFFIX = "chrome", ".trace.json"
 
     def spans(self, path):
-        """tid: milliseconds in each function itself and the deepest stack; fails where events are out of order or not balanced."""
+        """tid: milliseconds in each function itself and the deepest stack; fails where spans overlap, or callees come before their callers."""
         with open(path, "rb") as file:
             told = json.load(file)
-        stacks, last, own, deepest = collections.defaultdict(list), {}, collections.defaultdict(collections.Counter), collections.Counter()
+        spans, own, deepest = collections.defaultdict(list), collections.defaultdict(collections.Counter), collections.Counter()
         for event in told["traceEvents"]:
             if event["ph"] == "M":
                 self.assertIn(event["name"], ("process_name", "thread_name"))
                 continue
-            tid, t = event["tid"], event["ts"]
-            stack = stacks[tid]
-            self.assertGreaterEqual(t, last.get(tid, 0))
-            if stack:
-                own[tid][stack[-1]] += (t - last[tid]) / 1000
-            last[tid] = t
-            if event["ph"] == "B":
-                stack.append(event["name"])
+            self.assertEqual(event["ph"], "X")
+            start, length = event["ts"] * 8, event["dur"] * 8
+            self.assertEqual((start % 1, length % 1), (0, 0), "whole eighths of a microsecond, of which sums are exact")
+            self.assertGreaterEqual(length, 0)
+            spans[event["tid"]].append((start, start + length + 1, event["name"]))  # it ends one before what follows
+        for tid, found in spans.items():
+            self.assertEqual([end for _, end, _ in found], sorted(end for _, end, _ in found), "written when they end")
+            stack = []
+            for start, end, name in sorted(found, key=lambda span: (span[0], -span[1])):  # of the same time: as they are in the file
+                while stack and stack[-1][0] <= start:
+                    stack.pop()
+                if stack:
+                    self.assertLessEqual(end, stack[-1][0], "a callee ends with its caller")
+                    own[tid][stack[-1][1]] -= (end - start) / 8000
+                stack.append((end, name))
+                own[tid][name] += (end - start) / 8000
                 deepest[tid] = max(deepest[tid], len(stack))
-            else:
-                self.assertEqual(event["ph"], "E")
-                self.assertEqual(event["name"], stack.pop())
-        self.assertFalse(any(stacks.values()), "every span is closed")
         self.assertIn("samples", told["otherData"]["facts"])
         return own, deepest
 
