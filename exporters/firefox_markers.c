@@ -141,7 +141,7 @@ void firefox_write_marker_schema(struct writer *to)
 	writer_putc(to, ']');
 }
 
-enum column { MARKER_NAME, MARKER_START, MARKER_END, MARKER_CATEGORY, MARKER_DATA, MARKER_COLUMNS };
+enum column { MARKER_NAME, MARKER_START, MARKER_END, MARKER_PHASE, MARKER_CATEGORY, MARKER_DATA, MARKER_COLUMNS };
 
 /* How many markers there are. */
 static uint64_t write_column(struct markers m, enum column column, uint64_t base_ns, const uint32_t names[KINDS],
@@ -176,10 +176,18 @@ static uint64_t write_column(struct markers m, enum column column, uint64_t base
 	return count;
 }
 
+/* Each is an interval, whole. */
+static void write_phases(uint64_t count, struct writer *to)
+{
+	for (uint64_t i = 0; i < count && !to->err; i++)
+		json_item(to, i == 0, 1);
+}
+
 void firefox_write_markers(const struct profile *profile, const struct thread_tree *thread, uint64_t base_ns,
                            struct text_set *strings, struct writer *to)
 {
-	static const char *const columns[MARKER_COLUMNS] = {"name", "startTime", "endTime", "category", "data"};
+	static const char *const columns[MARKER_COLUMNS] = {"name",  "startTime", "endTime",
+	                                                    "phase", "category",  "data"};
 	struct markers start = markers_of(profile, thread);
 	uint32_t names[KINDS];
 	uint64_t count = 0;
@@ -189,13 +197,13 @@ void firefox_write_markers(const struct profile *profile, const struct thread_tr
 	writer_putc(to, '{');
 	for (int column = 0; column < MARKER_COLUMNS; column++) {
 		writer_printf(to, "\n\"%s\":[", columns[column]);
-		count = write_column(start, (enum column)column, base_ns, names, to);
+		if (column == MARKER_PHASE)
+			write_phases(count, to);
+		else
+			count = write_column(start, (enum column)column, base_ns, names, to);
 		writer_puts(to, "],");
 	}
-	writer_puts(to, "\n\"phase\":[");
-	for (uint64_t i = 0; i < count && !to->err; i++)
-		json_item(to, i == 0, 1); /* an interval, whole */
-	writer_puts(to, "],\n\"length\":");
+	writer_puts(to, "\n\"length\":");
 	writer_u64(to, count);
 	writer_putc(to, '}');
 }
