@@ -18,12 +18,18 @@
 #include "exporters/json_parts.h"
 #include "exporters/timeline.h"
 
+/* An event's end, with the name of its symbol. */
+struct tail {
+	char *text; /* owned; NULL: not made yet */
+	size_t bytes;
+};
+
 struct chrome {
 	const struct profile *profile;
 	struct writer *to;
 	uint64_t base_ns, gap_ns;
 	struct pair_set tids;  /* (pid, tid) that were given out */
-	char **tails;          /* of each symbol, made when it is first used: an event's end, with its name */
+	struct tail *tails;    /* of each symbol, made when it is first used */
 	struct buf text, head; /* head: of the events of the thread at hand */
 	bool any;              /* an event was written */
 };
@@ -55,36 +61,34 @@ static void make_head(struct chrome *c, const struct track *track, char phase)
 
 static void begin_event(struct chrome *c)
 {
-	writer_add(c->to, ",\n", c->any ? 2 : 0);
+	writer_puts(c->to, c->any ? ",\n" : "\n");
 	writer_add(c->to, c->head.data, c->head.bytes);
 	c->any = true;
 }
 
-static const char *tail_of(struct chrome *c, uint32_t index)
+static const struct tail *tail_of(struct chrome *c, uint32_t index)
 {
 	const struct symbol *symbol = &c->profile->symbols[index];
-	struct buf tail = {0};
+	struct buf text = {0};
 
-	if (c->tails[index])
-		return c->tails[index];
+	if (c->tails[index].text)
+		return &c->tails[index];
 	buf_puts(&c->text, symbol->name);
 	if (symbol->file[0]) {
 		buf_puts(&c->text, " (");
 		buf_puts(&c->text, symbol->file);
 		buf_printf(&c->text, ":%" PRIu32 ")", symbol->first_line);
 	}
-	buf_puts(&tail, ",\"name\":");
-	json_add_string(&tail, buf_text(&c->text));
-	buf_puts(&tail, "}");
-	buf_text(&tail);
+	buf_puts(&text, ",\"name\":");
+	json_add_string(&text, buf_text(&c->text));
+	buf_puts(&text, "}");
 	c->text.bytes = 0;
-	if (tail.err || c->text.err) {
-		buf_release(&tail);
+	if (text.err || c->text.err) {
+		buf_release(&text);
 		c->to->err = c->to->err ? c->to->err : -ENOMEM;
-		return "";
 	}
-	c->tails[index] = tail.data;
-	return tail.data;
+	c->tails[index] = (struct tail){.text = text.data, .bytes = text.bytes};
+	return &c->tails[index];
 }
 
 static uint64_t to_eighths(const struct chrome *c, uint64_t t_ns)
@@ -106,6 +110,7 @@ static void write_eighths(struct writer *to, uint64_t eighths)
 static void write_span(struct chrome *c, const struct track *track, const struct span *span, uint64_t end)
 {
 	static const char duration[] = ",\"dur\":";
+	const struct tail *tail;
 
 	if (end <= span->start)
 		return;
@@ -113,7 +118,8 @@ static void write_span(struct chrome *c, const struct track *track, const struct
 	write_eighths(c->to, span->start);
 	writer_add(c->to, duration, sizeof(duration) - 1);
 	write_eighths(c->to, end - span->start - 1);
-	writer_puts(c->to, tail_of(c, track->thread->nodes[span->node].symbol));
+	tail = tail_of(c, track->thread->nodes[span->node].symbol);
+	writer_add(c->to, tail->text, tail->bytes);
 }
 
 static void close_spans(struct chrome *c, struct track *track, uint32_t depth, uint64_t t_ns)
@@ -237,7 +243,7 @@ int chrome_write(const struct profile *profile, const struct export_options *opt
 	                   .to = to,
 	                   .base_ns = timeline_base_ns(profile),
 	                   .gap_ns = timeline_gap_ns(profile),
-	                   .tails = calloc(profile->symbol_count + (size_t)1, sizeof(char *))};
+	                   .tails = calloc(profile->symbol_count + (size_t)1, sizeof(*c.tails))};
 
 	if (!c.tails)
 		return to->err = to->err ? to->err : -ENOMEM;
@@ -252,7 +258,7 @@ int chrome_write(const struct profile *profile, const struct export_options *opt
 		write_thread(&c, i);
 	writer_puts(to, "]}\n");
 	for (uint32_t i = 0; i < profile->symbol_count; i++)
-		free(c.tails[i]);
+		free(c.tails[i].text);
 	free(c.tails);
 	pair_set_release(&c.tids);
 	buf_release(&c.text);
