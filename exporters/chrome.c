@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chrome trace events, the JSON object format ("Trace Event Format"; Perfetto and speedscope read it): a B and an E event
- * around the time that a function was on a thread's stack, as far as samples tell.
+/* Chrome trace events, the JSON object format ("Trace Event Format"; Perfetto and speedscope read it): an X event for the time
+ * that a function was on a thread's stack, as far as samples tell. It is written when the function leaves; where several leave
+ * at once, callers come before what they called, which is how readers nest events of the same time.
  *
  * A function's span goes on while its frame stays on the stack, at whatever line; what it called before its line changed does
- * not. Spans end a nanosecond before what follows begins: readers pair events of the same time by their names, whatever their
- * order in the file. */
+ * not. Times are whole eighths of a microsecond: of these, what readers reckon in binary fractions (a start and a duration, the
+ * end) is exact, and a callee does not end behind its caller. Spans end one before what follows begins: readers take an event
+ * that ends where one of the same name begins for its part. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -16,14 +18,26 @@
 #include "exporters/json_parts.h"
 #include "exporters/timeline.h"
 
+/* An event's end, with the name of its symbol. */
+struct tail {
+	char *text; /* owned; NULL: not made yet */
+	size_t bytes;
+};
+
 struct chrome {
 	const struct profile *profile;
 	struct writer *to;
 	uint64_t base_ns, gap_ns;
-	struct pair_set tids; /* (pid, tid) that were given out */
-	char **labels;        /* of each symbol, made when it is first used */
-	struct buf text;
-	bool any; /* an event was written */
+	struct pair_set tids;  /* (pid, tid) that were given out */
+	struct tail *tails;    /* of each symbol, made when it is first used */
+	struct buf text, head; /* head: of the events of the thread at hand */
+	bool any;              /* an event was written */
+};
+
+/* A function that is on the stack. */
+struct span {
+	uint64_t start; /* in eighths of a microsecond */
+	uint32_t node;
 };
 
 /* A thread while it is written. */
@@ -31,56 +45,90 @@ struct track {
 	const struct thread_tree *thread;
 	int32_t pid;
 	uint32_t tid;
-	uint32_t *depths; /* of each node: 1 below the root */
-	uint32_t *open;   /* the node of the span at each depth */
-	uint32_t *above;  /* nodes that are to be opened */
-	uint32_t depth;   /* of spans that are open */
+	uint32_t *depths;  /* of each node: 1 below the root */
+	struct span *open; /* at each depth */
+	uint32_t *above;   /* nodes that are to be opened */
+	uint32_t depth;    /* of spans that are open */
 };
 
-static void begin_event(struct chrome *c, const struct track *track, char phase)
+static void make_head(struct chrome *c, const struct track *track, char phase)
 {
-	writer_puts(c->to, c->any ? ",\n{\"ph\":\"" : "\n{\"ph\":\"");
-	c->any = true;
-	writer_putc(c->to, phase);
-	writer_puts(c->to, track->pid < 0 ? "\",\"pid\":-" : "\",\"pid\":");
-	writer_u64(c->to, track->pid < 0 ? 0 - (uint64_t)track->pid : (uint64_t)track->pid);
-	writer_puts(c->to, ",\"tid\":");
-	writer_u64(c->to, track->tid);
+	c->head.bytes = 0;
+	buf_printf(&c->head, "{\"ph\":\"%c\",\"pid\":%" PRId32 ",\"tid\":%" PRIu32, phase, track->pid, track->tid);
+	if (c->head.err && !c->to->err)
+		c->to->err = c->head.err;
 }
 
-static const char *label_of(struct chrome *c, uint32_t index)
+static void begin_event(struct chrome *c)
+{
+	writer_puts(c->to, c->any ? ",\n" : "\n");
+	writer_add(c->to, c->head.data, c->head.bytes);
+	c->any = true;
+}
+
+static const struct tail *tail_of(struct chrome *c, uint32_t index)
 {
 	const struct symbol *symbol = &c->profile->symbols[index];
+	struct buf text = {0};
 
-	if (!symbol->file[0])
-		return symbol->name;
-	if (!c->labels[index]) {
-		buf_puts(&c->text, symbol->name);
+	if (c->tails[index].text)
+		return &c->tails[index];
+	buf_puts(&c->text, symbol->name);
+	if (symbol->file[0]) {
 		buf_puts(&c->text, " (");
 		buf_puts(&c->text, symbol->file);
 		buf_printf(&c->text, ":%" PRIu32 ")", symbol->first_line);
-		c->labels[index] = strdup(buf_text(&c->text));
-		c->text.bytes = 0;
-		if (!c->labels[index] && !c->to->err)
-			c->to->err = -ENOMEM;
 	}
-	return c->labels[index] ? c->labels[index] : "";
+	buf_puts(&text, ",\"name\":");
+	json_add_string(&text, buf_text(&c->text));
+	buf_puts(&text, "}");
+	c->text.bytes = 0;
+	if (text.err || c->text.err) {
+		buf_release(&text);
+		c->to->err = c->to->err ? c->to->err : -ENOMEM;
+	}
+	c->tails[index] = (struct tail){.text = text.data, .bytes = text.bytes};
+	return &c->tails[index];
 }
 
-static void write_span_event(struct chrome *c, const struct track *track, char phase, uint64_t t_ns, uint32_t node)
+static uint64_t to_eighths(const struct chrome *c, uint64_t t_ns)
 {
-	begin_event(c, track, phase);
-	writer_puts(c->to, ",\"ts\":");
-	json_decimal(c->to, t_ns > c->base_ns ? t_ns - c->base_ns : 0, 3);
-	writer_puts(c->to, ",\"name\":");
-	writer_json_string(c->to, label_of(c, track->thread->nodes[node].symbol));
-	writer_putc(c->to, '}');
+	return t_ns > c->base_ns ? (t_ns - c->base_ns) / 125 : 0;
+}
+
+/* As a number of microseconds. */
+static void write_eighths(struct writer *to, uint64_t eighths)
+{
+	static const char fractions[8][5] = {"", ".125", ".25", ".375", ".5", ".625", ".75", ".875"};
+
+	writer_u64(to, eighths >> 3);
+	if (eighths & 7)
+		writer_puts(to, fractions[eighths & 7]);
+}
+
+/* What has no length at this precision is left out. */
+static void write_span(struct chrome *c, const struct track *track, const struct span *span, uint64_t end)
+{
+	static const char duration[] = ",\"dur\":";
+	const struct tail *tail;
+
+	if (end <= span->start)
+		return;
+	begin_event(c);
+	write_eighths(c->to, span->start);
+	writer_add(c->to, duration, sizeof(duration) - 1);
+	write_eighths(c->to, end - span->start - 1);
+	tail = tail_of(c, track->thread->nodes[span->node].symbol);
+	writer_add(c->to, tail->text, tail->bytes);
 }
 
 static void close_spans(struct chrome *c, struct track *track, uint32_t depth, uint64_t t_ns)
 {
-	for (; track->depth > depth; track->depth--)
-		write_span_event(c, track, 'E', t_ns - 1, track->open[track->depth]);
+	uint64_t end = to_eighths(c, t_ns);
+
+	for (uint32_t at = depth + 1; at <= track->depth; at++)
+		write_span(c, track, &track->open[at], end);
+	track->depth = depth < track->depth ? depth : track->depth;
 }
 
 /* From here on the stack is this; the one before was last seen at end_ns. */
@@ -89,28 +137,28 @@ static void switch_stack(struct chrome *c, struct track *track, uint32_t node, u
 	const struct node *nodes = track->thread->nodes;
 	uint32_t count = 0, kept;
 
-	for (; node && (track->depths[node] > track->depth || track->open[track->depths[node]] != node);
+	for (; node && (track->depths[node] > track->depth || track->open[track->depths[node]].node != node);
 	     node = nodes[node].parent)
 		track->above[count++] = node;
 	kept = track->depths[node];
 	if (count > 0 && kept < track->depth) {
 		uint32_t next = track->above[count - 1];
 
-		if (nodes[next].symbol == nodes[track->open[kept + 1]].symbol) { /* it has come to another line */
-			track->open[++kept] = next;
+		if (nodes[next].symbol == nodes[track->open[kept + 1].node].symbol) { /* it has come to another line */
+			track->open[++kept].node = next;
 			count--;
 		}
 	}
 	close_spans(c, track, kept, end_ns);
-	while (count > 0) {
-		track->open[++track->depth] = track->above[--count];
-		write_span_event(c, track, 'B', t_ns, track->open[track->depth]);
-	}
+	while (count > 0)
+		track->open[++track->depth] =
+			(struct span){.start = to_eighths(c, t_ns), .node = track->above[--count]};
 }
 
 static void write_name(struct chrome *c, const struct track *track, const char *what)
 {
-	begin_event(c, track, 'M');
+	make_head(c, track, 'M');
+	begin_event(c);
 	writer_printf(c->to, ",\"name\":\"%s\",\"args\":{\"name\":", what);
 	json_string_of(c->to, &c->text);
 	writer_puts(c->to, "}}");
@@ -173,6 +221,8 @@ static void write_thread(struct chrome *c, uint32_t index)
 		if (thread->interpreter)
 			buf_printf(&c->text, ", interpreter %" PRId64, thread->interpreter);
 		write_name(c, &track, "thread_name");
+		make_head(c, &track, 'X');
+		buf_puts(&c->head, ",\"ts\":");
 	}
 	while (!c->to->err && timeline_next(&line, &slice)) {
 		if (slice.start_ns - end_ns > c->gap_ns)
@@ -193,9 +243,9 @@ int chrome_write(const struct profile *profile, const struct export_options *opt
 	                   .to = to,
 	                   .base_ns = timeline_base_ns(profile),
 	                   .gap_ns = timeline_gap_ns(profile),
-	                   .labels = calloc(profile->symbol_count + (size_t)1, sizeof(char *))};
+	                   .tails = calloc(profile->symbol_count + (size_t)1, sizeof(*c.tails))};
 
-	if (!c.labels)
+	if (!c.tails)
 		return to->err = to->err ? to->err : -ENOMEM;
 	writer_puts(to, "{\"displayTimeUnit\":\"ms\",\n\"otherData\":{\"producer\":\"sampled " SAMPLED_VERSION
 	                "\",\"title\":");
@@ -208,9 +258,10 @@ int chrome_write(const struct profile *profile, const struct export_options *opt
 		write_thread(&c, i);
 	writer_puts(to, "]}\n");
 	for (uint32_t i = 0; i < profile->symbol_count; i++)
-		free(c.labels[i]);
-	free(c.labels);
+		free(c.tails[i].text);
+	free(c.tails);
 	pair_set_release(&c.tids);
 	buf_release(&c.text);
+	buf_release(&c.head);
 	return to->err;
 }

@@ -57,7 +57,8 @@ struct markers {
 	struct timeline_slice slice; /* the last one taken */
 	uint64_t gap_ns, end_ns;     /* end_ns: of the slice before */
 	uint64_t since_ns[KINDS];
-	unsigned known, open, closing; /* sets of kinds */
+	unsigned open, closing; /* sets of kinds */
+	uint8_t kinds_in[256];  /* those of each status */
 	bool over;
 };
 
@@ -66,24 +67,28 @@ struct marker {
 	uint64_t start_ns, end_ns;
 };
 
-static struct markers markers_of(const struct profile *profile, const struct thread_tree *thread)
-{
-	struct markers m = {.line = {.thread = thread}, .gap_ns = timeline_gap_ns(profile)};
-
-	for (unsigned kind = 0; kind < KINDS; kind++)
-		if (profile_has(profile, kinds[kind].values[0]) && profile_has(profile, kinds[kind].values[1]))
-			m.known |= 1u << kind;
-	return m;
-}
-
-static unsigned kinds_in(const struct markers *m, unsigned status)
+static uint8_t kinds_of(unsigned status, unsigned known)
 {
 	unsigned found = 0;
 
 	for (unsigned kind = 0; kind < KINDS; kind++)
 		if ((status & kinds[kind].set) == kinds[kind].set && !(status & kinds[kind].clear))
 			found |= 1u << kind;
-	return found & m->known;
+	return (uint8_t)(found & known);
+}
+
+static struct markers markers_of(const struct profile *profile, const struct thread_tree *thread)
+{
+	struct markers m = {.line = {.thread = thread}, .gap_ns = timeline_gap_ns(profile)};
+	unsigned known = 0;
+
+	_Static_assert(KINDS <= 8, "a set of kinds is a byte");
+	for (unsigned kind = 0; kind < KINDS; kind++)
+		if (profile_has(profile, kinds[kind].values[0]) && profile_has(profile, kinds[kind].values[1]))
+			known |= 1u << kind;
+	for (unsigned status = 0; status < sizeof(m.kinds_in); status++)
+		m.kinds_in[status] = kinds_of(status, known);
+	return m;
 }
 
 static bool next_marker(struct markers *m, struct marker *ret_marker)
@@ -94,7 +99,7 @@ static bool next_marker(struct markers *m, struct marker *ret_marker)
 
 		if (m->over)
 			return false;
-		for (now = kinds_in(m, m->slice.status) & ~m->open; m->slice.end_ns && now; now &= now - 1) {
+		for (now = m->kinds_in[m->slice.status & 0xff] & ~m->open; m->slice.end_ns && now; now &= now - 1) {
 			unsigned kind = (unsigned)__builtin_ctz(now);
 
 			m->since_ns[kind] = m->slice.start_ns;
@@ -105,7 +110,7 @@ static bool next_marker(struct markers *m, struct marker *ret_marker)
 		if (m->over || (m->end_ns && next.start_ns - m->end_ns > m->gap_ns))
 			m->closing = m->open;
 		else
-			m->closing = m->open & ~kinds_in(m, next.status);
+			m->closing = m->open & ~m->kinds_in[next.status & 0xff];
 		m->slice = next;
 		m->open &= ~m->closing;
 	}
@@ -138,13 +143,15 @@ void firefox_write_marker_schema(struct writer *to)
 
 enum column { MARKER_NAME, MARKER_START, MARKER_END, MARKER_PHASE, MARKER_CATEGORY, MARKER_DATA, MARKER_COLUMNS };
 
-static void write_column(struct markers m, enum column column, uint64_t base_ns, const uint32_t names[KINDS],
-                         struct writer *to)
+/* How many markers there are. */
+static uint64_t write_column(struct markers m, enum column column, uint64_t base_ns, const uint32_t names[KINDS],
+                             struct writer *to)
 {
 	struct marker marker;
+	uint64_t count = 0;
 
-	for (bool first = true; next_marker(&m, &marker) && !to->err; first = false) {
-		if (!first)
+	for (; next_marker(&m, &marker) && !to->err; count++) {
+		if (count > 0)
 			writer_putc(to, ',');
 		switch (column) {
 		case MARKER_NAME:
@@ -156,9 +163,6 @@ static void write_column(struct markers m, enum column column, uint64_t base_ns,
 		case MARKER_END:
 			json_decimal(to, marker.end_ns - base_ns, 6);
 			break;
-		case MARKER_PHASE:
-			writer_putc(to, '1'); /* an interval, whole */
-			break;
 		case MARKER_CATEGORY:
 			writer_u64(to, kinds[marker.kind].category);
 			break;
@@ -169,6 +173,14 @@ static void write_column(struct markers m, enum column column, uint64_t base_ns,
 			break;
 		}
 	}
+	return count;
+}
+
+/* Each is an interval, whole. */
+static void write_phases(uint64_t count, struct writer *to)
+{
+	for (uint64_t i = 0; i < count && !to->err; i++)
+		json_item(to, i == 0, 1);
 }
 
 void firefox_write_markers(const struct profile *profile, const struct thread_tree *thread, uint64_t base_ns,
@@ -176,8 +188,7 @@ void firefox_write_markers(const struct profile *profile, const struct thread_tr
 {
 	static const char *const columns[MARKER_COLUMNS] = {"name",  "startTime", "endTime",
 	                                                    "phase", "category",  "data"};
-	struct markers start = markers_of(profile, thread), m = start;
-	struct marker marker;
+	struct markers start = markers_of(profile, thread);
 	uint32_t names[KINDS];
 	uint64_t count = 0;
 
@@ -186,11 +197,12 @@ void firefox_write_markers(const struct profile *profile, const struct thread_tr
 	writer_putc(to, '{');
 	for (int column = 0; column < MARKER_COLUMNS; column++) {
 		writer_printf(to, "\n\"%s\":[", columns[column]);
-		write_column(start, (enum column)column, base_ns, names, to);
+		if (column == MARKER_PHASE)
+			write_phases(count, to);
+		else
+			count = write_column(start, (enum column)column, base_ns, names, to);
 		writer_puts(to, "],");
 	}
-	while (next_marker(&m, &marker))
-		count++;
 	writer_puts(to, "\n\"length\":");
 	writer_u64(to, count);
 	writer_putc(to, '}');

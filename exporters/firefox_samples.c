@@ -64,18 +64,21 @@ uint32_t firefox_row_samples(const struct profile *profile)
 	return row_samples;
 }
 
-static void write_stack_column(struct sample_rows rows, struct writer *to)
+/* How many rows there are. */
+static uint64_t write_stack_column(struct sample_rows rows, struct writer *to)
 {
 	struct sample_row row;
+	uint64_t count = 0;
 
 	writer_puts(to, "\"stack\":[");
-	for (bool first = true; next_row(&rows, &row) && !to->err; first = false) {
+	for (; next_row(&rows, &row) && !to->err; count++) {
 		if (row.node)
-			json_item(to, first, row.node - 1);
+			json_item(to, count == 0, row.node - 1);
 		else
-			writer_puts(to, first ? "null" : ",null");
+			writer_puts(to, count == 0 ? "null" : ",null");
 	}
 	writer_putc(to, ']');
+	return count;
 }
 
 static void write_time_column(struct sample_rows rows, uint64_t base_ns, struct writer *to)
@@ -116,10 +119,10 @@ void firefox_write_samples(const struct profile *profile, const struct thread_tr
 {
 	struct sample_rows start = {.thread = thread, .row_samples = row_samples}, rows = start;
 	struct sample_row row;
-	uint64_t count = 0;
+	uint64_t count;
 
 	writer_putc(to, '{');
-	write_stack_column(start, to);
+	count = write_stack_column(start, to);
 	write_time_column(start, base_ns, to);
 	if (profile_has(profile, VALUE_ON_CPU))
 		write_cpu_column(start, to);
@@ -132,7 +135,5 @@ void firefox_write_samples(const struct profile *profile, const struct thread_tr
 	} else {
 		writer_puts(to, "null");
 	}
-	for (rows = start; next_row(&rows, &row);)
-		count++;
 	writer_printf(to, ",\"weightType\":\"samples\",\"length\":%" PRIu64 "}", count);
 }

@@ -70,13 +70,12 @@ void json_facts(struct writer *to, const struct profile *profile)
 
 void json_decimal(struct writer *to, uint64_t ns, unsigned digits)
 {
-	char text[24];
-	uint64_t unit = 1, rest;
+	static const uint32_t units[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000};
+	uint64_t whole = ns / units[digits];
+	uint32_t rest = (uint32_t)(ns - whole * units[digits]);
+	char text[16];
 
-	for (unsigned i = 0; i < digits; i++)
-		unit *= 10;
-	rest = ns % unit;
-	writer_u64(to, ns / unit);
+	writer_u64(to, whole);
 	if (rest == 0)
 		return;
 	while (rest % 10 == 0) {

@@ -17,7 +17,7 @@ void json_title(struct buf *to, const struct profile *profile, const struct expo
 void json_string_of(struct writer *to, struct buf *text);
 /* {"samples":123,…}: every fact's number by its key. */
 void json_facts(struct writer *to, const struct profile *profile);
-/* Nanoseconds as a decimal number of the unit that is 10^digits of them: 1234567, 6 → 1.234567; 2000000, 6 → 2. */
+/* Nanoseconds as a decimal number of the unit that is 10^digits (at most 9) of them: 1234567, 6 → 1.234567; 2000000, 6 → 2. */
 void json_decimal(struct writer *to, uint64_t ns, unsigned digits);
 /* A number in an array. */
 void json_item(struct writer *to, bool first, uint64_t number);

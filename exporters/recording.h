@@ -144,6 +144,13 @@ void recording_writer_free(struct recording_writer *writer);
  * `tally` is what the aggregator has counted so far; it is looked at where the record is of facts or a mark. */
 void recording_writer_take(struct recording_writer *writer, const struct rec_head *record,
                            const struct record_fate *fate, const struct tally *tally);
+/* For who has stacks as trees: the number of a stack, a frame on another one (0: the empty one), which is defined when it is new. Its symbol was
+ * taken in as a record. Numbers hold until recording_writer_make_room() says that they do not. */
+uint32_t recording_writer_stack(struct recording_writer *writer, uint32_t parent, struct frame frame);
+/* Before so many frames' stacks. False: the table has begun anew, and there are no numbers from before any more. */
+bool recording_writer_make_room(struct recording_writer *writer, uint32_t count);
+/* A run, as a record of a stack without frames that counted in full, on the stack of this number. */
+void recording_writer_run(struct recording_writer *writer, const struct rec_stack *run, uint32_t stack);
 /* Writes the end, and all that is not written yet. 0 or recording_writer_error(). */
 int recording_writer_finish(struct recording_writer *writer, const struct tally *tally);
 /* 0, or what went wrong first (-errno): what is in the file up to there stays readable, and nothing is written any more. */

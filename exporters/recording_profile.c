@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A profile with runs as a recording: its records are made once more, in the order of time, and given to the writer that sampling uses. Of a
- * profile's values a recording has what samples have: their number, weight and status. */
+/* A profile with runs as a recording: its records are made once more, in the order of time, and given to the writer that sampling uses; stacks
+ * as nodes of trees, each of which is looked up once. Of a profile's values a recording has what samples have: their number, weight and
+ * status. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -11,13 +12,16 @@
 #include "exporters/formats.h"
 #include "exporters/recording.h"
 
+/* In place of a stack's number: there are more frames than we sample. It is a foreign one, and left out. */
+#define TOO_DEEP UINT32_MAX
+
 struct replay {
 	const struct profile *profile;
 	struct recording_writer *to;
 	struct tally tally;
 	uint8_t *known;    /* of each symbol: it was defined */
-	uint32_t **depths; /* of each thread: of its nodes, 1 below the root */
-	uint32_t *last;    /* of each thread: the node of its last record */
+	uint32_t **stacks; /* of each thread: of its nodes, the number in the file; 0: none yet, or TOO_DEEP */
+	uint32_t *path;    /* nodes without a number, from the innermost out; room for REC_DEPTH_MAX */
 	size_t *next;      /* of each thread: the next run */
 	uint32_t *heap;    /* threads with runs left, the one with the earliest on top */
 	uint32_t heap_count;
@@ -100,44 +104,63 @@ static void give_symbol(struct replay *r, uint32_t index)
 	give(r, record, REC_SYMBOL, sizeof(*record) + record->name_bytes + record->file_bytes);
 }
 
-/* How many frames two stacks of a thread share, from the root on. */
-static uint32_t shared_frames(const struct node *nodes, const uint32_t *depths, uint32_t a, uint32_t b)
+static void forget_stacks(struct replay *r)
 {
-	while (a != b) {
-		if (depths[a] >= depths[b])
-			a = nodes[a].parent;
-		else
-			b = nodes[b].parent;
+	for (uint32_t i = 0; i < r->profile->thread_count; i++)
+		memset(r->stacks[i], 0, r->profile->threads[i].node_count * sizeof(*r->stacks[i]));
+}
+
+/* The nodes between this one and the next with a number, or the root: how many; TOO_DEEP. The depth of that one is not known, so all are counted. */
+static uint32_t path_to(struct replay *r, const struct thread_tree *tree, const uint32_t *stacks, uint32_t node)
+{
+	const struct node *nodes = tree->nodes;
+	uint32_t count = 0, depth = 0;
+
+	for (uint32_t at = node; at; at = nodes[at].parent)
+		if (++depth > REC_DEPTH_MAX)
+			return TOO_DEEP;
+	for (uint32_t at = node; at && !stacks[at]; at = nodes[at].parent)
+		r->path[count++] = at;
+	return count;
+}
+
+/* The number of a node that has none yet. */
+static uint32_t number_node(struct replay *r, const struct thread_tree *tree, uint32_t *stacks, uint32_t node)
+{
+	uint32_t count = path_to(r, tree, stacks, node), stack;
+
+	if (count == TOO_DEEP)
+		return stacks[node] = TOO_DEEP;
+	if (!recording_writer_make_room(r->to, count)) {
+		forget_stacks(r);
+		count = path_to(r, tree, stacks, node);
 	}
-	return depths[a];
+	stack = count ? stacks[tree->nodes[r->path[count - 1]].parent] : 0;
+	while (count > 0) {
+		uint32_t at = r->path[--count], symbol = tree->nodes[at].symbol;
+
+		give_symbol(r, symbol);
+		stack = recording_writer_stack(
+			r->to, stack, frame_make(r->profile->symbols[symbol].kind, symbol + 1, tree->nodes[at].line));
+		stacks[at] = stack;
+	}
+	return stack;
 }
 
 static void give_run(struct replay *r, uint32_t thread, const struct run *run)
 {
-	const struct node *nodes = r->profile->threads[thread].nodes;
-	const uint32_t *depths = r->depths[thread];
-	struct rec_stack *record = (struct rec_stack *)r->record;
-	uint32_t depth, shared, at;
+	uint32_t *stacks = r->stacks[thread], stack = stacks[run->node];
+	struct rec_stack record = {.thread = thread + 1,
+	                           .count = run->count,
+	                           .t_first_ns = run->t_first_ns,
+	                           .t_last_ns = run->t_first_ns + run->span_ns,
+	                           .weight_ns = profile_has(r->profile, VALUE_WALL) ? run->weight_ns : 0,
+	                           .status = run->status};
 
-	if (!depths || depths[run->node] > REC_DEPTH_MAX) /* deeper than we sample: a foreign one */
-		return;
-	depth = depths[run->node];
-	shared = shared_frames(nodes, depths, r->last[thread], run->node);
-	for (at = run->node; depths[at] > shared; at = nodes[at].parent)
-		give_symbol(r, nodes[at].symbol);
-	*record = (struct rec_stack){.thread = thread + 1,
-	                             .count = run->count,
-	                             .t_first_ns = run->t_first_ns,
-	                             .t_last_ns = run->t_first_ns + run->span_ns,
-	                             .weight_ns = profile_has(r->profile, VALUE_WALL) ? run->weight_ns : 0,
-	                             .status = run->status,
-	                             .depth = depth,
-	                             .shared = shared};
-	for (at = run->node; depths[at] > shared; at = nodes[at].parent)
-		record->frames[depths[at] - shared - 1] =
-			frame_make(r->profile->symbols[nodes[at].symbol].kind, nodes[at].symbol + 1, nodes[at].line);
-	give(r, record, REC_STACK, sizeof(*record) + (depth - shared) * sizeof(record->frames[0]));
-	r->last[thread] = run->node;
+	if (!stack && run->node)
+		stack = number_node(r, &r->profile->threads[thread], stacks, run->node);
+	if (stack != TOO_DEEP)
+		recording_writer_run(r->to, &record, stack);
 }
 
 /* --- the runs of all threads, by time --- */
@@ -211,16 +234,12 @@ static enum sample_mode mode_of(const struct profile *profile)
 	return strcmp(mode, "cpu") == 0 ? MODE_CPU : strcmp(mode, "gil") == 0 ? MODE_GIL : MODE_WALL;
 }
 
-static bool find_depths(struct replay *r)
+static bool make_stacks(struct replay *r)
 {
 	for (uint32_t i = 0; i < r->profile->thread_count; i++) {
-		const struct thread_tree *tree = &r->profile->threads[i];
-
-		r->depths[i] = calloc(tree->node_count, sizeof(*r->depths[i]));
-		if (!r->depths[i])
+		r->stacks[i] = calloc(r->profile->threads[i].node_count, sizeof(*r->stacks[i]));
+		if (!r->stacks[i])
 			return false;
-		for (uint32_t n = 1; n < tree->node_count; n++)
-			r->depths[i][n] = r->depths[i][tree->nodes[n].parent] + 1;
 	}
 	return true;
 }
@@ -240,9 +259,9 @@ static int record_profile(struct replay *r, int fd)
 	r->next = calloc(profile->thread_count + (size_t)1, sizeof(*r->next));
 	r->heap = calloc(profile->thread_count + (size_t)1, sizeof(*r->heap));
 	r->record = malloc(REC_BYTES_MAX);
-	r->depths = calloc(profile->thread_count + (size_t)1, sizeof(*r->depths));
-	r->last = calloc(profile->thread_count + (size_t)1, sizeof(*r->last));
-	if (r->known && r->next && r->heap && r->record && r->depths && r->last && find_depths(r)) {
+	r->stacks = calloc(profile->thread_count + (size_t)1, sizeof(*r->stacks));
+	r->path = calloc(REC_DEPTH_MAX, sizeof(*r->path));
+	if (r->known && r->next && r->heap && r->record && r->stacks && r->path && make_stacks(r)) {
 		give_all(r);
 		err = recording_writer_finish(r->to, &r->tally);
 	} else {
@@ -253,10 +272,10 @@ static int record_profile(struct replay *r, int fd)
 	free(r->next);
 	free(r->heap);
 	free(r->record);
-	for (uint32_t i = 0; r->depths && i < profile->thread_count; i++)
-		free(r->depths[i]);
-	free(r->depths);
-	free(r->last);
+	for (uint32_t i = 0; r->stacks && i < profile->thread_count; i++)
+		free(r->stacks[i]);
+	free(r->stacks);
+	free(r->path);
 	return err;
 }
 

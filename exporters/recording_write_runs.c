@@ -272,6 +272,19 @@ static void write_run(struct recording_writer *w, uint32_t index, const struct r
 	w->last_first = t_first;
 }
 
+/* Times are told from the first run on. */
+static void begin_clock(struct recording_writer *w, uint64_t t_ns)
+{
+	struct buf *body;
+
+	if (w->base_ns)
+		return;
+	body = recording_begin(w);
+	w->base_ns = t_ns;
+	put_u(body, w->base_ns);
+	recording_end(w, ITEM_CLOCK);
+}
+
 void recording_take_stack(struct recording_writer *w, const struct rec_stack *record, const struct record_fate *fate)
 {
 	uint32_t index = lookup_id(&w->thread_ids, record->thread), stack;
@@ -280,16 +293,37 @@ void recording_take_stack(struct recording_writer *w, const struct rec_stack *re
 	if (index == LOOKUP_NONE)
 		return;
 	t = &w->threads[index];
-	if (w->base_ns == 0) {
-		struct buf *body = recording_begin(w);
-
-		w->base_ns = record->t_first_ns;
-		put_u(body, w->base_ns);
-		recording_end(w, ITEM_CLOCK);
-	}
+	begin_clock(w, record->t_first_ns);
 	if (!follow(w, t, record) || !fate->counted)
 		return;
 	stack = number_stack(w, t, fate->cut);
 	if (!w->block.err)
 		write_run(w, index, record, stack);
+}
+
+/* --- of trees --- */
+
+bool recording_writer_make_room(struct recording_writer *w, uint32_t count)
+{
+	if (w->stack_count + count <= w->options.stacks_max || w->stack_count == 1)
+		return true;
+	reset(w);
+	return false;
+}
+
+uint32_t recording_writer_stack(struct recording_writer *w, uint32_t parent, struct frame frame)
+{
+	struct path_frame path_frame = {.id = frame.id, .line = frame.where};
+
+	return w->block.err ? 0 : child(w, parent, &path_frame);
+}
+
+void recording_writer_run(struct recording_writer *w, const struct rec_stack *run, uint32_t stack)
+{
+	uint32_t index = lookup_id(&w->thread_ids, run->thread);
+
+	if (index == LOOKUP_NONE || w->block.err)
+		return;
+	begin_clock(w, run->t_first_ns);
+	write_run(w, index, run, stack);
 }

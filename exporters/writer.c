@@ -214,7 +214,12 @@ void writer_puts(struct writer *w, const char *text)
 
 void writer_putc(struct writer *w, char c)
 {
-	writer_add(w, &c, 1);
+	if (w->err)
+		return;
+	if (w->used == sizeof(w->buffer))
+		flush(w);
+	w->buffer[w->used++] = c;
+	w->bytes++;
 }
 
 void writer_printf(struct writer *w, const char *format, ...)
@@ -242,16 +247,28 @@ void writer_printf(struct writer *w, const char *format, ...)
 		free(text);
 }
 
+static size_t digit_count(uint64_t value)
+{
+	size_t count = 1;
+
+	for (; value >= 10000; value /= 10000)
+		count += 4;
+	return count + (value >= 10) + (value >= 100) + (value >= 1000);
+}
+
+/* Into the buffer itself: numbers are most of what many formats are made of. */
 void writer_u64(struct writer *w, uint64_t value)
 {
-	char digits[20];
-	size_t at = sizeof(digits);
+	size_t count = digit_count(value);
 
-	do {
-		digits[--at] = (char)('0' + value % 10);
-		value /= 10;
-	} while (value > 0);
-	writer_add(w, digits + at, sizeof(digits) - at);
+	if (w->err)
+		return;
+	if (count > sizeof(w->buffer) - w->used)
+		flush(w);
+	for (char *at = w->buffer + w->used + count; at > w->buffer + w->used; value /= 10)
+		*--at = (char)('0' + value % 10);
+	w->used += count;
+	w->bytes += count;
 }
 
 /* How many bytes stand for themselves in a JSON string, without a look at what they mean. */
@@ -265,31 +282,54 @@ static size_t plain_bytes(const char *text, size_t bytes)
 	return at;
 }
 
+/* What the beginning of a text is in a JSON string: *ret_piece, which may be in `escape`, of *ret_bytes. How much of the text that was. */
+static size_t json_piece(const char *text, size_t left, char escape[8], const char **ret_piece, size_t *ret_bytes)
+{
+	size_t length = plain_bytes(text, left);
+	uint32_t c;
+
+	*ret_piece = length ? text : escape;
+	*ret_bytes = length;
+	if (length)
+		return length;
+	length = utf8_next(text, left, &c);
+	if (c == '"' || c == '\\') {
+		escape[0] = '\\';
+		escape[1] = (char)c;
+		*ret_bytes = 2;
+	} else if (c == '<' || c == '>' || c == '&' || c == 0xfffd || utf8_is_unsafe(c)) {
+		*ret_bytes = (size_t)snprintf(escape, 8, "\\u%04" PRIx32, c & 0xffff);
+	} else {
+		*ret_piece = text;
+		*ret_bytes = length;
+	}
+	return length;
+}
+
 void writer_json_string(struct writer *w, const char *text)
 {
-	size_t left = strlen(text);
+	const char *piece;
+	char escape[8];
+	size_t bytes;
 
 	writer_putc(w, '"');
-	while (left > 0) {
-		uint32_t c;
-		size_t length = plain_bytes(text, left);
-
-		writer_add(w, text, length);
-		text += length;
-		left -= length;
-		if (left == 0)
-			break;
-		length = utf8_next(text, left, &c);
-		if (c == '"' || c == '\\') {
-			writer_putc(w, '\\');
-			writer_putc(w, (char)c);
-		} else if (c == '<' || c == '>' || c == '&' || c == 0xfffd || utf8_is_unsafe(c)) {
-			writer_printf(w, "\\u%04" PRIx32, c);
-		} else {
-			writer_add(w, text, length);
-		}
-		text += length;
-		left -= length;
+	for (size_t left = strlen(text), length; left > 0; text += length, left -= length) {
+		length = json_piece(text, left, escape, &piece, &bytes);
+		writer_add(w, piece, bytes);
 	}
 	writer_putc(w, '"');
+}
+
+void json_add_string(struct buf *to, const char *text)
+{
+	const char *piece;
+	char escape[8];
+	size_t bytes;
+
+	buf_putc(to, '"');
+	for (size_t left = strlen(text), length; left > 0; text += length, left -= length) {
+		length = json_piece(text, left, escape, &piece, &bytes);
+		buf_add(to, piece, bytes);
+	}
+	buf_putc(to, '"');
 }

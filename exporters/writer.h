@@ -6,14 +6,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/fault.h"
 
 struct writer {
 	int fd;
-	int err;          /* 0 or the first -errno; once set, writes do nothing */
-	uint64_t bytes;   /* written so far */
-	char *path;       /* final name; NULL: a stream such as standard output */
-	char *tmp_path;   /* while the file is not whole */
+	int err;        /* 0 or the first -errno; once set, writes do nothing */
+	uint64_t bytes; /* written so far */
+	char *path;     /* final name; NULL: a stream such as standard output */
+	char *tmp_path; /* while the file is not whole */
 	size_t used;
 	char buffer[65536];
 };
@@ -40,5 +41,7 @@ void writer_u64(struct writer *w, uint64_t value);
 /* A JSON string with its quotes; besides what JSON asks for, '<', '>', '&', U+2028 and U+2029 are escaped, so that it may stand in a
  * script element. Invalid UTF-8 becomes U+FFFD. */
 void writer_json_string(struct writer *w, const char *text);
+/* The same into a buffer, for text that is written many times. */
+void json_add_string(struct buf *to, const char *text);
 
 #endif

@@ -43,34 +43,36 @@ def wall_ms(line):
 
 
 def chrome_spans(test, told):
-    """tid: milliseconds in each function itself and the deepest stack; fails where events are out of order or not balanced, or where what was
-    spent in functions is not what the outermost ones lasted."""
-    stacks, last, own, deepest = collections.defaultdict(list), {}, collections.defaultdict(collections.Counter), collections.Counter()
-    began, outermost = {}, collections.Counter()
+    """tid: milliseconds in each function itself and the deepest stack; fails where spans overlap, callees come before their callers, or
+    what was spent in functions is not what the outermost ones lasted."""
+    spans, own, deepest = collections.defaultdict(list), collections.defaultdict(collections.Counter), collections.Counter()
+    outermost = collections.Counter()
     for event in told["traceEvents"]:
         if event["ph"] == "M":
             test.assertIn(event["name"], ("process_name", "thread_name"))
             continue
-        tid, t = event["tid"], event["ts"]
-        stack = stacks[tid]
-        test.assertGreaterEqual(t, last.get(tid, 0))
-        if stack:
-            own[tid][stack[-1]] += (t - last[tid]) / 1000
-        else:
-            began[tid] = t
-        last[tid] = t
-        if event["ph"] == "B":
-            stack.append(event["name"])
+        test.assertEqual(event["ph"], "X")
+        start, length = event["ts"] * 8, event["dur"] * 8
+        test.assertEqual((start % 1, length % 1), (0, 0), "whole eighths of a microsecond, of which sums are exact")
+        test.assertGreaterEqual(length, 0)
+        spans[event["tid"]].append((start, start + length + 1, event["name"]))  # it ends one before what follows
+    for tid, found in spans.items():
+        test.assertEqual([end for _, end, _ in found], sorted(end for _, end, _ in found), "written when they end")
+        stack = []
+        for start, end, name in sorted(found, key=lambda span: (span[0], -span[1])):  # of the same time: as they are in the file
+            while stack and stack[-1][0] <= start:
+                stack.pop()
+            ms = (end - start) / 8000
+            if stack:
+                test.assertLessEqual(end, stack[-1][0], "a callee ends with its caller")
+                own[tid][stack[-1][1]] -= ms
+            else:
+                outermost[tid] += ms
+            stack.append((end, name))
+            own[tid][name] += ms
             deepest[tid] = max(deepest[tid], len(stack))
-        else:
-            test.assertEqual(event["ph"], "E")
-            test.assertEqual(event["name"], stack.pop())
-            if not stack:
-                outermost[tid] += (t - began[tid]) / 1000
-    test.assertFalse(any(stacks.values()), "every span is closed")
+        test.assertAlmostEqual(sum(own[tid].values()), outermost[tid], delta=1e-6 * len(found))
     test.assertIn("samples", told["otherData"]["facts"])
-    for tid, times in own.items():
-        test.assertAlmostEqual(sum(times.values()), outermost[tid], delta=0.001 * len(told["traceEvents"]))
     return own, deepest
 
 

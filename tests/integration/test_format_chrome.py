@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chrome trace events: balanced, in order, and speedscope's page sums them up to what was sampled."""
+"""Chrome trace events: nested, callers first, and speedscope's page sums them up to what was sampled."""
 import collections
 import json
 import os

@@ -12,6 +12,7 @@
 
 #include "exporters/crc32c.h"
 #include "exporters/format.h"
+#include "exporters/formats.h"
 #include "exporters/recording.h"
 #include "tests/unit/stream.h"
 #include "tests/unit/written.h"
@@ -681,4 +682,46 @@ Test(recording, opens_files_only)
 	unlink(link_path);
 	unlink(path);
 	rmdir(folder);
+}
+
+/* More stacks than the writer's table holds: it begins anew, and what was numbered before is numbered again. */
+Test(recording, a_profile_of_more_stacks_than_fit_the_table)
+{
+	enum { NODES = 300000, RUNS = 2 * NODES };
+	static struct writer to;
+	struct made m = {.fd = memfd_create("recording", MFD_CLOEXEC)};
+	struct builder_options options = {.runs = true};
+	struct profile *profile, *back;
+	struct builder *b;
+	uint32_t symbol, thread, parent;
+
+	cr_assert_eq(builder_new(&b, &options), 0);
+	for (uint32_t i = 0; i < VALUE_COUNT; i++)
+		builder_value(b, profile_value_types[i].name, profile_value_types[i].unit, (enum value_index)i);
+	builder_process(b, &(struct process){.pid = 1, .name = (char[]){"p"}});
+	thread = builder_thread(b, &(struct thread_tree){.tid = 1});
+	symbol = builder_symbol(b, "f", 1, "a.py", 4, 1, FRAME_PYTHON, 0);
+	parent = builder_child(b, thread, 0, symbol, 1);
+	for (uint32_t i = 0; i < RUNS; i++)
+		builder_run(b, thread, builder_child(b, thread, parent, symbol, 2 + i % NODES),
+		            NS_PER_S + i * (uint64_t)NS_PER_MS, NS_PER_S + i * (uint64_t)NS_PER_MS, 1, NS_PER_MS,
+		            STATUS_GIL);
+	cr_assert_eq(builder_finish(b, &profile), 0);
+	builder_free(b);
+	writer_open_fd(&to, m.fd);
+	cr_assert_eq(recording_write(profile, &(struct export_options){0}, &to), 0);
+	cr_assert_eq(writer_close(&to, NULL), 0);
+	load_bytes(&m);
+	back = read_back(&m, &options);
+	cr_assert_eq(back->threads[0].node_count, NODES + 2u);
+	cr_assert_eq(back->threads[0].run_count, (size_t)RUNS);
+	for (uint32_t i = 0; i < RUNS; i++) {
+		const struct node *node = &back->threads[0].nodes[back->threads[0].runs[i].node];
+
+		cr_assert(node->line == 2 + i % NODES && back->threads[0].nodes[node->parent].line == 1, "run %u", i);
+	}
+	profile_free(profile);
+	profile_free(back);
+	close(m.fd);
+	free(m.data);
 }

@@ -68,14 +68,10 @@ Test(chrome, spans)
 	                 "\"traceEvents\":[\n"
 	                 "{\"ph\":\"M\",\"pid\":10,\"tid\":11,\"name\":\"process_name\",\"args\":{\"name\":\"py\"}},\n"
 	                 "{\"ph\":\"M\",\"pid\":10,\"tid\":11,\"name\":\"thread_name\",\"args\":{\"name\":\"W\"}},\n"
-	                 "{\"ph\":\"B\",\"pid\":10,\"tid\":11,\"ts\":0,\"name\":\"f (a.py:3)\"},\n"
-	                 "{\"ph\":\"B\",\"pid\":10,\"tid\":11,\"ts\":0,\"name\":\"g\"},\n"
-	                 "{\"ph\":\"E\",\"pid\":10,\"tid\":11,\"ts\":1999.999,\"name\":\"g\"},\n"
-	                 "{\"ph\":\"B\",\"pid\":10,\"tid\":11,\"ts\":3000,\"name\":\"g\"},\n"
-	                 "{\"ph\":\"E\",\"pid\":10,\"tid\":11,\"ts\":3999.999,\"name\":\"g\"},\n"
-	                 "{\"ph\":\"B\",\"pid\":10,\"tid\":11,\"ts\":4000,\"name\":\"g\"},\n"
-	                 "{\"ph\":\"E\",\"pid\":10,\"tid\":11,\"ts\":4999.999,\"name\":\"g\"},\n"
-	                 "{\"ph\":\"E\",\"pid\":10,\"tid\":11,\"ts\":4999.999,\"name\":\"f (a.py:3)\"}]}\n");
+	                 "{\"ph\":\"X\",\"pid\":10,\"tid\":11,\"ts\":0,\"dur\":1999.875,\"name\":\"g\"},\n"
+	                 "{\"ph\":\"X\",\"pid\":10,\"tid\":11,\"ts\":3000,\"dur\":999.875,\"name\":\"g\"},\n"
+	                 "{\"ph\":\"X\",\"pid\":10,\"tid\":11,\"ts\":0,\"dur\":4999.875,\"name\":\"f (a.py:3)\"},\n"
+	                 "{\"ph\":\"X\",\"pid\":10,\"tid\":11,\"ts\":4000,\"dur\":999.875,\"name\":\"g\"}]}\n");
 	free(text);
 	built_free(p);
 }
@@ -94,9 +90,8 @@ Test(chrome, gaps)
 	built_sample(p, t, f, 1, 0);
 	p->threads[t].runs[2].t_first_ns += 2000001;
 	text = events(p);
-	holds(text, "\"ts\":0,\"name\":\"f\"},\n{\"ph\":\"E\",\"pid\":10,\"tid\":11,\"ts\":3999.999,\"name\":\"f\"},\n"
-	            "{\"ph\":\"B\",\"pid\":10,\"tid\":11,\"ts\":6000.001,\"name\":\"f\"},\n"
-	            "{\"ph\":\"E\",\"pid\":10,\"tid\":11,\"ts\":7000,\"name\":\"f\"}]}");
+	holds(text, "{\"ph\":\"X\",\"pid\":10,\"tid\":11,\"ts\":0,\"dur\":3999.875,\"name\":\"f\"},\n"
+	            "{\"ph\":\"X\",\"pid\":10,\"tid\":11,\"ts\":6000,\"dur\":999.875,\"name\":\"f\"}]}");
 	free(text);
 	built_free(p);
 }
@@ -111,9 +106,8 @@ Test(chrome, what_ends_before_a_pause)
 	built_short_sample(p, t, built_child(p, t, 0, built_symbol(p, "f", "", 0), 0), 20000);
 	built_short_sample(p, t, built_child(p, t, 0, built_symbol(p, "g", "", 0), 0), 20000);
 	text = events(p);
-	holds(text, "\"ts\":0,\"name\":\"f\"},\n{\"ph\":\"E\",\"pid\":10,\"tid\":11,\"ts\":19.999,\"name\":\"f\"},\n"
-	            "{\"ph\":\"B\",\"pid\":10,\"tid\":11,\"ts\":1000,\"name\":\"g\"},\n"
-	            "{\"ph\":\"E\",\"pid\":10,\"tid\":11,\"ts\":1019.999,\"name\":\"g\"}]}");
+	holds(text, "{\"ph\":\"X\",\"pid\":10,\"tid\":11,\"ts\":0,\"dur\":19.875,\"name\":\"f\"},\n"
+	            "{\"ph\":\"X\",\"pid\":10,\"tid\":11,\"ts\":1000,\"dur\":19.875,\"name\":\"g\"}]}");
 	free(text);
 	built_free(p);
 }
