@@ -129,6 +129,7 @@ check: ## the tests that take under three minutes
 check-full: ## every test: all interpreters, sanitizers, analysis, cross-compilation, browser
 	$(Q)tests/setup-roots || true
 	$(Q)tests/setup-consumers || true
+	$(Q)tests/bench/setup-peers py-spy austin || true
 	$(Q)$(PYTHON) tests/run full
 
 # Each header must compile alone; HEADER_CHECKS are stamps, one a header.

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "daemon/error.h"
+#include "exporters/facts.h"
 
 static int read_profile(struct loaded *to, struct input *in, const struct filters *filters, bool runs,
                         struct fault *fault)
@@ -155,6 +156,18 @@ static const char *input_name(const char *path)
 	return strcmp(path, "-") == 0 ? "standard input" : path;
 }
 
+/* Options that leave nothing, like a window beyond the end, are no error; but an empty result would puzzle. */
+static void note_if_empty(const struct profile *profile, const char *what)
+{
+	uint64_t left_out = profile->filtered + profile->omitted;
+	char number[32];
+
+	if (left_out == 0 || profile_sum(profile, VALUE_SAMPLES) > 0)
+		return;
+	facts_count_text(number, sizeof(number), left_out);
+	error_note("%s: no samples are left; options leave out all %s", what, number);
+}
+
 int load_all(struct loaded *ret_loaded, char *const *paths, int count, const struct filters *filters, bool runs)
 {
 	struct joining j = {0};
@@ -188,6 +201,8 @@ int load_all(struct loaded *ret_loaded, char *const *paths, int count, const str
 		loaded_release(&j.result);
 		return err == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
 	}
+	if (j.result.profile)
+		note_if_empty(j.result.profile, count == 1 ? input_name(paths[0]) : "all inputs");
 	*ret_loaded = j.result;
 	return EXIT_DONE;
 }

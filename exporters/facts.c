@@ -163,7 +163,7 @@ static void add_sampling(struct facts *f, const struct profile *profile)
 		retries += f->sum.retries[i];
 	add_count(f, "retries", "reads repeated (torn)", retries, FACT_PLAIN);
 	add_count(f, "confirms", "reads repeated (new edge)", f->sum.confirms, FACT_PLAIN);
-	add_count(f, "deferred", "samples taken a little later (coroutines)", f->sum.deferred, FACT_PLAIN);
+	add_count(f, "deferred", "samples taken a little later", f->sum.deferred, FACT_PLAIN);
 	add_loss(f, "truncated", "stacks truncated", f->sum.truncated, f->sum.samples);
 	fact = add(f, "unsampled_ns", "thread time not sampled", (double)f->sum.unsampled_ns,
 	           f->sum.unsampled_ns ? FACT_LOSS : FACT_GOOD);

@@ -135,8 +135,9 @@ static void write_facts(struct report *r)
 
 			buf_puts(&r->line, fact->weight == FACT_LOSS ? "! " : "  ");
 			/* An import's label may be any text. */
-			for (unsigned used = utf8_fit(&r->line, fact->label, 44, false); used < 30; used++)
+			for (unsigned used = utf8_fit(&r->line, fact->label, 44, false); used < 29; used++)
 				buf_putc(&r->line, ' ');
+			buf_putc(&r->line, ' ');
 			for (unsigned used = utf8_fit(&r->line, fact->text, 18, false); half == 0 && used < 18; used++)
 				buf_putc(&r->line, ' ');
 		}

@@ -3,6 +3,7 @@
 import functools
 import json
 import os
+import shutil
 import subprocess
 import unittest
 
@@ -12,6 +13,8 @@ MAKE_PROFILE = os.path.join(support.TOP, "build", "tests", "browser", "make_prof
 CONSUMERS = os.path.join(support.CACHE, "consumers", "pprof")
 PYTHON = os.path.join(CONSUMERS, "venv", "bin", "python")
 STRICT = os.path.join(support.TOP, "tests", "consumers", "strict_profiles.py")
+# setup-pprof's Go, where it made one: `go tool pprof` of Go 1.19 leaves out samples without a stack.
+GO = next(filter(None, map(shutil.which, (os.path.join(CONSUMERS, "go"), "go"))), None)
 SHAPES = ("hostile", "huge", "deep2000", "one", "empty")
 MS = 1000000
 

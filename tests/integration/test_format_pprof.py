@@ -11,7 +11,7 @@ import profiles
 import support
 
 DESCRIPTORS = os.path.join(profiles.CONSUMERS, "profile.desc")
-needs_go = unittest.skipUnless(shutil.which("go"), "Go is not installed, and so no `go tool pprof`")
+needs_go = unittest.skipUnless(profiles.GO, "Go is not installed, and so no `go tool pprof`")
 needs_strict = profiles.needs(DESCRIPTORS, "Python's protobuf with profile.proto")
 
 GO_PROGRAM = """
@@ -56,7 +56,7 @@ func main() {
 
 def raw_sums(path):
     """Types and sums of all samples by `go tool pprof -raw`."""
-    lines = iter(profiles.run("go", "tool", "pprof", "-raw", path).decode().split("\n"))
+    lines = iter(profiles.run(profiles.GO, "tool", "pprof", "-raw", path).decode().split("\n"))
     for line in lines:
         if line == "Samples:":
             break
@@ -77,7 +77,7 @@ def without_pid(lines):
 
 class Shapes(cli.Folder):
     def test_go_tool_pprof_adds_up_the_same(self):
-        if not shutil.which("go"):
+        if not profiles.GO:
             self.skipTest("Go is not installed, and so no `go tool pprof`")
         for kind in profiles.SHAPES:
             with self.subTest(kind):
@@ -89,10 +89,10 @@ class Shapes(cli.Folder):
                 self.assertLessEqual(max(sums["cpu/nanoseconds"], sums["gil/nanoseconds"]), wall_ns)
                 if kind == "huge":
                     continue
-                profiles.run("go", "tool", "pprof", "-traces", path)
+                profiles.run(profiles.GO, "tool", "pprof", "-traces", path)
                 # As pprof itself writes the profile, it is read with the same sums.
                 again = self.path(kind + ".again.pb.gz")
-                profiles.run("go", "tool", "pprof", "-proto", "-output", again, path)
+                profiles.run(profiles.GO, "tool", "pprof", "-proto", "-output", again, path)
                 done = self.sampled("convert", again, "-o", kind + ".third.pb.gz")
                 self.assertEqual((done.returncode, done.stderr), (0, b""))
                 self.assertEqual(raw_sums(self.path(kind + ".third.pb.gz")), sums)
@@ -100,14 +100,14 @@ class Shapes(cli.Folder):
     @needs_go
     def test_top_shows_names_and_shares(self):
         path = profiles.make("hostile", "pprof", self.path("x.pb.gz"))
-        top = profiles.run("go", "tool", "pprof", "-top", "-nodecount=10", "-unit=ms", path).decode()
+        top = profiles.run(profiles.GO, "tool", "pprof", "-top", "-nodecount=10", "-unit=ms", path).decode()
         # The heaviest is pause, of 1,500 of the 7,759 ms that the profile has.
         _samples, wall_ns = profiles.truth("hostile", self.folder)
         self.assertIn("Type: wall", top)
         self.assertIn("of %dms total" % (wall_ns // profiles.MS), top)
         self.assertRegex(top, r"(?m)^ +1500ms +\d+\.\d+% .* pause$")
         self.assertIn("lost_torn: 7", top)
-        cum = profiles.run("go", "tool", "pprof", "-top", "-cum", "-sample_index=samples", "-tagfocus=tid=4712", path).decode()
+        cum = profiles.run(profiles.GO, "tool", "pprof", "-top", "-cum", "-sample_index=samples", "-tagfocus=tid=4712", path).decode()
         self.assertRegex(cum, r"fib\n")
 
     @needs_strict
@@ -182,7 +182,7 @@ class GoProgram(cli.Folder):
         with open(self.path("main.go"), "w") as file:
             file.write(GO_PROGRAM)
         env = dict(os.environ, GOFLAGS="", GO111MODULE="off")
-        profiles.run("go", "build", "-o", "program", "main.go", cwd=self.folder, env=env)
+        profiles.run(profiles.GO, "build", "-o", "program", "main.go", cwd=self.folder, env=env)
         profiles.run(self.path("program"), cwd=self.folder)
 
     def test_cpu(self):
@@ -225,6 +225,6 @@ class RealProgram(cli.Folder):
         sums = raw_sums(self.path("x.pb.gz"))
         self.assertEqual(sums["samples/count"], samples)
         self.assertGreater(sums["wall/nanoseconds"], 0.5e9)
-        self.assertIn(b"tid:", profiles.run("go", "tool", "pprof", "-tags", self.path("x.pb.gz")))
+        self.assertIn(b"tid:", profiles.run(profiles.GO, "tool", "pprof", "-tags", self.path("x.pb.gz")))
         if os.path.exists(DESCRIPTORS):
             self.assertEqual(profiles.strict("pprof", DESCRIPTORS, self.path("x.pb.gz"))["sums"][0], samples)

@@ -72,7 +72,9 @@ class Recording(cli.Folder):
         counts = [cli.samples(self.collapsed("a.sampled", *part)) for part in parts]
         self.assertEqual(sum(counts), whole)
         self.assertTrue(all(count > whole / 20 for count in counts), counts)
-        self.assertEqual(self.collapsed("a.sampled", "--from", "1h"), b"")
+        nothing = "sampled: a.sampled: no samples are left; options leave out all {:,}\n".format(whole).encode()
+        for options in (("--from", "1h"), ("--thread", "nobody"), ("--focus", "no such function")):
+            self.assertEqual(self.collapsed("a.sampled", *options, error=nothing), b"")
 
     def test_several_merge(self):
         self.record("a.sampled")

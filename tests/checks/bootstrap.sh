@@ -1,0 +1,16 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Every program that a test is skipped without is one that ./bootstrap check installs. Prints those that are not; exit 1 if there are any.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+bad=0
+# util-linux is on every Debian; Python 2.7 is on none that is supported.
+known=' unshare python2.7 '
+programs=$(grep -rhoE '(which|needs|missing)\("[^)]*"\)' --include='*.py' --include=run tests/integration tests/run |
+	sed 's/missing("[^"]*",//' | grep -oE '"[a-z][a-z0-9_.-]*"' | tr -d '"' | sort -u)
+[ -n "$programs" ] || { echo 'no test asks for a program: is this check still right?'; exit 1; }
+for program in $programs; do
+	case $known in *" $program "*) continue ;; esac
+	grep -qE "^$program[[:space:]]" bootstrap || { echo "bootstrap: check installs no $program, which tests are skipped without"; bad=1; }
+done
+exit $bad
