@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "daemon/error.h"
 #include "daemon/graphviz.h"
+#include "daemon/result.h"
 #include "daemon/terminal.h"
 #include "exporters/writer.h"
 
@@ -296,23 +296,10 @@ void outputs_give_up(struct outputs *outputs)
  * it. */
 static int announce(const struct outputs *outputs, const char *path)
 {
-	struct buf line = {0};
-	int err;
-
-	if (outputs_use_stdout(outputs)) {
-		terminal_line(path);
-		return 0;
-	}
-	buf_printf(&line, "%s\n", path);
-	err = line.err ? line.err : terminal_print(buf_text(&line));
-	if (err) {
-		struct fault fault;
-
-		fault_set(&fault, err, "", "%s", strerror(-err));
-		error_fault(&fault, "wrote %s, but cannot print its name on standard output", path);
-	}
-	buf_release(&line);
-	return err;
+	if (!outputs_use_stdout(outputs))
+		return result_announce(path);
+	terminal_line(path);
+	return 0;
 }
 
 static int write_to(struct outputs *outputs, const struct output *o, const char *path, const struct profile *profile)
@@ -327,18 +314,11 @@ static int write_to(struct outputs *outputs, const struct output *o, const char 
 		writer_open_fd(w, STDOUT_FILENO);
 	if (!err) {
 		note_tmp_path(outputs);
-		/* The exporter's error sticks in the writer, except one of its own, such as no memory. */
 		if (o->svg)
 			err = graphviz_write_profile(profile, &outputs->options, w, &fault);
 		else
 			err = format_write(o->format, profile, &outputs->options, w);
-		if (err && !w->err) {
-			if (!fault.err)
-				fault_set(&fault, err, "", "%s", strerror(-err));
-			writer_abort(w);
-		} else {
-			err = writer_close(w, &fault);
-		}
+		err = writer_finish(w, err, &fault);
 		note_tmp_path(outputs);
 	}
 	if (err)
