@@ -2,8 +2,14 @@
 #include "daemon/commands.h"
 
 #include "daemon/error.h"
+#include "daemon/filters.h"
 #include "daemon/help.h"
 #include "daemon/options.h"
+
+static int print_about(const char *command, enum option_action action)
+{
+	return action == OPTIONS_HELP ? help_print(command) : help_print_version();
+}
 
 int command_with_options(int argc, char **argv, bool stop_early, int (*run)(const struct options *options))
 {
@@ -16,7 +22,26 @@ int command_with_options(int argc, char **argv, bool stop_early, int (*run)(cons
 	if (options.action == OPTIONS_GO)
 		status = run(&options);
 	else
-		status = options.action == OPTIONS_HELP ? help_print(argv[0]) : help_print_version();
+		status = print_about(argv[0], options.action);
 	options_release(&options);
 	return status;
+}
+
+int command_with_files(int argc, char **argv, const struct file_command *command)
+{
+	struct option_row shared[FILTER_ROWS];
+	enum option_action action;
+	struct fault fault;
+	int first, err;
+
+	filters_rows(command->filters, shared);
+	first = option_table_read(command->rows, shared, argc, argv, false, &action, &fault);
+	if (first < 0)
+		return error_usage(&fault);
+	if (action != OPTIONS_GO)
+		return print_about(argv[0], action);
+	err = filters_finish(command->filters, &fault);
+	if (!err)
+		err = command->check(command->self, argv + first, argc - first, &fault);
+	return err ? error_usage(&fault) : command->run(command->self, argv + first, argc - first);
 }

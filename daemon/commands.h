@@ -5,6 +5,9 @@
 
 #include <stdbool.h>
 
+struct fault;
+struct filters;
+struct option_row;
 struct options;
 
 int attach_main(int argc, char **argv);
@@ -17,5 +20,20 @@ int report_main(int argc, char **argv);
 
 /* Reads the options of attach or run (as options_read()), prints what they ask to be printed, or else calls run. */
 int command_with_options(int argc, char **argv, bool stop_early, int (*run)(const struct options *options));
+
+/* A command that reads profiles from files. */
+struct file_command {
+	void *self;                    /* goes to check and run */
+	const struct option_row *rows; /* its own options; those of the filters come to them */
+	struct filters *filters;
+	/* Whether what is asked for makes sense: 0, or -EINVAL with *fault filled. */
+	int (*check)(void *self, char **files, int count, struct fault *fault);
+	/* Returns the exit status. */
+	int (*run)(void *self, char **files, int count);
+};
+
+/* Reads the options, prints what they ask to be printed, or else checks and runs. Returns the exit status; all that the command points to
+ * stays the caller's. */
+int command_with_files(int argc, char **argv, const struct file_command *command);
 
 #endif

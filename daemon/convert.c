@@ -5,69 +5,32 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "daemon/commands.h"
 #include "daemon/error.h"
 #include "daemon/filters.h"
 #include "daemon/graphviz.h"
-#include "daemon/help.h"
 #include "daemon/load.h"
-#include "daemon/options.h"
+#include "daemon/option_table.h"
+#include "daemon/option_values.h"
 #include "daemon/output.h"
 #include "daemon/parse.h"
-#include "daemon/terminal.h"
-
-enum { OPT_COLLAPSED_STYLE = 256, OPT_SVG, OPT_HISTORY, OPT_VERSION };
-
-static const struct option long_options[] = {
-	{"format", required_argument, NULL, 'f'},
-	{"output", required_argument, NULL, 'o'},
-	{"collapsed-style", required_argument, NULL, OPT_COLLAPSED_STYLE},
-	{"svg", no_argument, NULL, OPT_SVG},
-	{"history", required_argument, NULL, OPT_HISTORY},
-	{"version", no_argument, NULL, OPT_VERSION},
-	{"help", no_argument, NULL, 'h'},
-	FILTER_OPTIONS,
-	{NULL, 0, NULL, 0},
-};
+#include "daemon/result.h"
 
 struct convert {
 	struct filters filters;
 	struct export_options options;
 	const char *format_name, *output;
 	const struct format *format;
-	bool svg, help, version;
+	bool svg;
 };
 
-static int read_option(struct convert *c, int letter, struct fault *fault)
+static int read_history(void *interval_ns, const char *option, const char *text, struct fault *fault)
 {
-	switch (letter) {
-	case 'f':
-		c->format_name = optarg;
-		return 0;
-	case 'o':
-		c->output = optarg;
-		return 0;
-	case 'h':
-		c->help = true;
-		return 0;
-	case OPT_VERSION:
-		c->version = true;
-		return 0;
-	case OPT_SVG:
-		c->svg = true;
-		return 0;
-	case OPT_COLLAPSED_STYLE:
-		return options_read_style(&c->options.collapsed_style, optarg, fault);
-	case OPT_HISTORY:
-		if (parse_duration(optarg, &c->options.history_interval_ns))
-			return fault_set(fault, -EINVAL, "the time of one entry, such as 1, 500ms or 1m",
-			                 "--history %s: not a time", optarg);
-		return 0;
-	default:
-		return filters_take(&c->filters, letter, optarg, fault);
-	}
+	if (parse_duration(text, interval_ns))
+		return fault_set(fault, -EINVAL, "the time of one entry, such as 1, 500ms or 1m", "%s %s: not a time",
+		                 option, text);
+	return 0;
 }
 
 static int check_svg(const struct convert *c, struct fault *fault)
@@ -86,16 +49,17 @@ static int check_svg(const struct convert *c, struct fault *fault)
 	return 0;
 }
 
-static int check(struct convert *c, int operands, struct fault *fault)
+static int check(void *self, char **inputs, int count, struct fault *fault)
 {
+	struct convert *c = self;
 	int err;
 
-	if (operands == 0)
+	(void)inputs;
+	if (count == 0)
 		return fault_set(fault, -EINVAL, "sampled convert IN... -o OUT", "convert: no input named");
 	if (!c->output)
 		return fault_set(fault, -EINVAL, "-o FILE, or -o - for standard output", "convert: no output named");
-	err = c->format_name ? output_find_format(c->format_name, &c->format, fault)
-	                     : output_guess_format(c->output, &c->format, fault);
+	err = output_choose_format(c->format_name, c->output, &c->format, fault);
 	if (!err && c->svg)
 		err = check_svg(c, fault);
 	if (!err && c->options.history_interval_ns && strcmp(c->format->name, "dask") != 0)
@@ -103,11 +67,20 @@ static int check(struct convert *c, int operands, struct fault *fault)
 	return err;
 }
 
+struct conversion {
+	const struct convert *how;
+	const struct loaded *loaded;
+	bool svg; /* through Graphviz */
+};
+
 /* A call graph goes into formats that hold no more. */
-static int write_loaded(const struct convert *c, const struct loaded *loaded, bool svg, struct writer *to,
-                        struct fault *fault)
+static int write_loaded(const void *of, struct writer *to, struct fault *fault)
 {
-	if (svg)
+	const struct conversion *conversion = of;
+	const struct convert *c = conversion->how;
+	const struct loaded *loaded = conversion->loaded;
+
+	if (conversion->svg)
 		return loaded->profile ? graphviz_write_profile(loaded->profile, &c->options, to, fault)
 		                       : graphviz_write(&loaded->graph, &c->options, to, fault);
 	if (loaded->profile)
@@ -117,35 +90,7 @@ static int write_loaded(const struct convert *c, const struct loaded *loaded, bo
 
 static int write_output(const struct convert *c, const struct loaded *loaded, const char *path, bool svg)
 {
-	bool is_stdout = strcmp(path, "-") == 0;
-	struct writer *to = malloc(sizeof(*to));
-	struct fault fault = {0};
-	int err;
-
-	if (!to) {
-		error_note("cannot write %s: out of memory", path);
-		return EXIT_FAILED;
-	}
-	if (is_stdout)
-		writer_open_fd(to, STDOUT_FILENO);
-	err = is_stdout ? 0 : writer_open(to, path, &fault);
-	if (!err) {
-		err = write_loaded(c, loaded, svg, to, &fault);
-		/* The exporter's error sticks in the writer, except one of its own. */
-		if (err && !to->err) {
-			if (!fault.err)
-				fault_set(&fault, err, "", "%s", strerror(-err));
-			writer_abort(to);
-		} else {
-			err = writer_close(to, &fault);
-		}
-	}
-	free(to);
-	if (err)
-		error_fault(&fault, "cannot write %s", is_stdout ? "standard output" : path);
-	else if (!is_stdout && (err = terminal_print(path)) == 0)
-		err = terminal_print("\n");
-	return err ? EXIT_FAILED : EXIT_DONE;
+	return result_write(path, write_loaded, &(struct conversion){.how = c, .loaded = loaded, .svg = svg});
 }
 
 /* The call graph beside a pstats file, named as that is. */
@@ -166,8 +111,9 @@ static int write_svg(const struct convert *c, const struct loaded *loaded)
 	return status;
 }
 
-static int convert(struct convert *c, char **inputs, int count)
+static int convert(void *self, char **inputs, int count)
 {
+	struct convert *c = self;
 	struct loaded loaded;
 	bool runs;
 	int status;
@@ -194,24 +140,18 @@ static int convert(struct convert *c, char **inputs, int count)
 int convert_main(int argc, char **argv)
 {
 	struct convert c = {0};
-	struct fault fault;
-	int letter, err = 0, status;
+	const struct option_row rows[] = {
+		{"format", 'f', .text = &c.format_name},
+		{"output", 'o', .text = &c.output},
+		{"svg", .yes = &c.svg},
+		{"collapsed-style", .read = option_read_style, .into = &c.options.collapsed_style},
+		{"history", .read = read_history, .into = &c.options.history_interval_ns},
+		{.name = NULL},
+	};
+	const struct file_command command = {
+		.self = &c, .rows = rows, .filters = &c.filters, .check = check, .run = convert};
+	int status = command_with_files(argc, argv, &command);
 
-	opterr = 0;
-	optind = 0;
-	while (!err && (letter = options_next(argc, argv, ":f:o:h", long_options, NULL, &fault)) != -1)
-		err = letter < 0 ? letter : read_option(&c, letter, &fault);
-	if (!err && !c.help && !c.version) {
-		err = filters_check(&c.filters, &fault);
-		if (!err)
-			err = check(&c, argc - optind, &fault);
-	}
-	if (err)
-		status = error_usage(&fault);
-	else if (c.help || c.version)
-		status = c.help ? help_print(argv[0]) : help_print_version();
-	else
-		status = convert(&c, argv + optind, argc - optind);
 	filters_release(&c.filters);
 	return status;
 }

@@ -3,7 +3,6 @@
 #include "daemon/dump.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -13,30 +12,27 @@
 #include "daemon/help.h"
 #include "daemon/opening.h"
 #include "daemon/parse.h"
+#include "daemon/result.h"
 #include "daemon/terminal.h"
 
 #define PATIENCE_NS (2 * NS_PER_S)
 
-static int print(const struct dump *dump, const struct pyproc *proc, bool json)
-{
-	struct writer *to = malloc(sizeof(*to));
-	struct fault fault;
-	int err;
+struct printing {
+	const struct dump *dump;
+	const struct pyproc *proc;
+	bool json;
+};
 
-	if (!to) {
-		error_note("cannot print the stacks: out of memory");
-		return -ENOMEM;
-	}
-	writer_open_fd(to, STDOUT_FILENO);
-	if (json)
-		dump_print_json(dump, proc, to);
+static int print(const void *of, struct writer *to, struct fault *fault)
+{
+	const struct printing *p = of;
+
+	(void)fault;
+	if (p->json)
+		dump_print_json(p->dump, p->proc, to);
 	else
-		dump_print_text(dump, proc, terminal_color(STDOUT_FILENO), to);
-	err = writer_close(to, &fault);
-	if (err)
-		error_fault(&fault, "cannot write to standard output");
-	free(to);
-	return err;
+		dump_print_text(p->dump, p->proc, terminal_color(STDOUT_FILENO), to);
+	return 0;
 }
 
 /* Threads without a stack are in the output, and counted here: nothing is missing silently. */
@@ -60,8 +56,9 @@ static enum exit_status dump_process(pid_t pid, bool json)
 	struct target *target;
 	struct fault fault;
 	struct dump dump;
-	enum exit_status status;
-	int err = opening_wait(&target, pid, PATIENCE_NS, &fault);
+	struct printing printing;
+	enum exit_status whole;
+	int status, err = opening_wait(&target, pid, PATIENCE_NS, &fault);
 
 	if (err) {
 		error_fault(&fault, "cannot read process %d", (int)pid);
@@ -73,11 +70,12 @@ static enum exit_status dump_process(pid_t pid, bool json)
 		target_free(target);
 		return error_status(err);
 	}
-	err = print(&dump, target_proc(target), json);
-	status = check_whole(&dump);
+	printing = (struct printing){.dump = &dump, .proc = target_proc(target), .json = json};
+	status = result_write(NULL, print, &printing);
+	whole = check_whole(&dump);
 	dump_release(&dump);
 	target_free(target);
-	return err ? EXIT_FAILED : status;
+	return status == EXIT_DONE ? whole : EXIT_FAILED;
 }
 
 int dump_main(int argc, char **argv)

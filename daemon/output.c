@@ -9,13 +9,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "daemon/error.h"
 #include "daemon/graphviz.h"
+#include "daemon/result.h"
 #include "daemon/terminal.h"
 #include "exporters/writer.h"
 
-int output_find_format(const char *name, const struct format **ret_format, struct fault *fault)
+static int find_format(const char *name, const struct format **ret_format, struct fault *fault)
 {
 	const struct format *format = format_by_name(name);
 	char hint[256];
@@ -37,7 +37,7 @@ static const char *base_name(const char *path)
 }
 
 /* A name without any suffix, and standard output, get the default format. */
-int output_guess_format(const char *path, const struct format **ret_format, struct fault *fault)
+static int guess_format(const char *path, const struct format **ret_format, struct fault *fault)
 {
 	char hint[256];
 
@@ -45,10 +45,15 @@ int output_guess_format(const char *path, const struct format **ret_format, stru
 	if (*ret_format)
 		return 0;
 	if (strcmp(path, "-") == 0 || !strchr(base_name(path), '.'))
-		return output_find_format("flamegraph", ret_format, fault);
+		return find_format("flamegraph", ret_format, fault);
 	snprintf(hint, sizeof(hint), "give -f; formats: %s", format_names());
 	fault_set(fault, -EINVAL, hint, "-o %s: its suffix tells no format", path);
 	return -EINVAL;
+}
+
+int output_choose_format(const char *name, const char *path, const struct format **ret_format, struct fault *fault)
+{
+	return name ? find_format(name, ret_format, fault) : guess_format(path ? path : "-", ret_format, fault);
 }
 
 /* Names one output. path: as given with -o, "-", or NULL for the default; is_stem: the format's suffix is added. */
@@ -147,7 +152,7 @@ static int add_svg(struct outputs *outputs, struct fault *fault)
 
 int outputs_plan(struct outputs *ret_outputs, const struct options *options, pid_t pid, time_t now, struct fault *fault)
 {
-	size_t formats = options->format_count, paths = options->output_count;
+	size_t formats = options->formats.count, paths = options->outputs.count;
 	size_t count = formats > paths ? formats : paths;
 	bool is_stem = paths == 1 && formats > 1;
 	char stem[64], time_text[32];
@@ -159,7 +164,7 @@ int outputs_plan(struct outputs *ret_outputs, const struct options *options, pid
 	if (formats && paths && formats != paths && !is_stem)
 		return fault_set(fault, -EINVAL, "as many -o as -f, or one -o as the stem of all",
 		                 "%zu -f and %zu -o do not pair", formats, paths);
-	if (is_stem && strcmp(options->outputs[0], "-") == 0)
+	if (is_stem && strcmp(options->outputs.items[0], "-") == 0)
 		return fault_set(fault, -EINVAL, "", "-o -: standard output takes one format only");
 	if (count == 0 && !options->record)
 		count = 1;
@@ -174,12 +179,9 @@ int outputs_plan(struct outputs *ret_outputs, const struct options *options, pid
 	snprintf(stem, sizeof(stem), "sampled-%d-%s", (int)pid, time_text);
 	for (size_t i = 0; i < count; i++) {
 		struct output *o = &ret_outputs->items[ret_outputs->count++];
-		const char *path = is_stem ? options->outputs[0] : i < paths ? options->outputs[i] : NULL;
+		const char *path = is_stem ? options->outputs.items[0] : i < paths ? options->outputs.items[i] : NULL;
 
-		if (i < formats)
-			err = output_find_format(options->formats[i], &o->format, fault);
-		else
-			err = output_guess_format(path ? path : "-", &o->format, fault);
+		err = output_choose_format(i < formats ? options->formats.items[i] : NULL, path, &o->format, fault);
 		if (!err)
 			err = name_output(o, path, is_stem, stem);
 		if (err)
@@ -296,23 +298,10 @@ void outputs_give_up(struct outputs *outputs)
  * it. */
 static int announce(const struct outputs *outputs, const char *path)
 {
-	struct buf line = {0};
-	int err;
-
-	if (outputs_use_stdout(outputs)) {
-		terminal_line(path);
-		return 0;
-	}
-	buf_printf(&line, "%s\n", path);
-	err = line.err ? line.err : terminal_print(buf_text(&line));
-	if (err) {
-		struct fault fault;
-
-		fault_set(&fault, err, "", "%s", strerror(-err));
-		error_fault(&fault, "wrote %s, but cannot print its name on standard output", path);
-	}
-	buf_release(&line);
-	return err;
+	if (!outputs_use_stdout(outputs))
+		return result_announce(path);
+	terminal_line(path);
+	return 0;
 }
 
 static int write_to(struct outputs *outputs, const struct output *o, const char *path, const struct profile *profile)
@@ -327,18 +316,11 @@ static int write_to(struct outputs *outputs, const struct output *o, const char 
 		writer_open_fd(w, STDOUT_FILENO);
 	if (!err) {
 		note_tmp_path(outputs);
-		/* The exporter's error sticks in the writer, except one of its own, such as no memory. */
 		if (o->svg)
 			err = graphviz_write_profile(profile, &outputs->options, w, &fault);
 		else
 			err = format_write(o->format, profile, &outputs->options, w);
-		if (err && !w->err) {
-			if (!fault.err)
-				fault_set(&fault, err, "", "%s", strerror(-err));
-			writer_abort(w);
-		} else {
-			err = writer_close(w, &fault);
-		}
+		err = writer_finish(w, err, &fault);
 		note_tmp_path(outputs);
 	}
 	if (err)

@@ -34,9 +34,8 @@ struct outputs {
 	char *tmp_path;        /* of the file being written, owned; NULL: none */
 };
 
-/* The format of -f, or of an output's name. 0 or -EINVAL with *fault filled. */
-int output_find_format(const char *name, const struct format **ret_format, struct fault *fault);
-int output_guess_format(const char *path, const struct format **ret_format, struct fault *fault);
+/* The format of -f (NULL: not given), or of an output's name (NULL: not given). 0 or -EINVAL with *fault filled. */
+int output_choose_format(const char *name, const char *path, const struct format **ret_format, struct fault *fault);
 
 /* Pairs -f with -o. pid and now name what -o does not. 0, -EINVAL (usage) or -ENOMEM, with *fault filled. */
 int outputs_plan(struct outputs *ret_outputs, const struct options *options, pid_t pid, time_t now,

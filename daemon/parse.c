@@ -57,13 +57,23 @@ int parse_rate(const char *text, uint64_t *ret_interval_ns)
 	return 0;
 }
 
-int parse_duration(const char *text, uint64_t *ret_ns)
+int parse_time(const char *text, uint64_t *ret_ns)
 {
 	double seconds;
 
-	if (parse_quantity(text, duration_units, &seconds) || seconds < 1e-9 || seconds > DURATION_MAX_S)
+	if (parse_quantity(text, duration_units, &seconds) || seconds > DURATION_MAX_S)
 		return -EINVAL;
 	*ret_ns = (uint64_t)(seconds * (double)NS_PER_S + 0.5);
+	return 0;
+}
+
+int parse_duration(const char *text, uint64_t *ret_ns)
+{
+	uint64_t ns;
+
+	if (parse_time(text, &ns) || ns == 0)
+		return -EINVAL;
+	*ret_ns = ns;
 	return 0;
 }
 

@@ -11,6 +11,8 @@
 int parse_rate(const char *text, uint64_t *ret_interval_ns);
 /* "2.5", "10s", "5m", "1h", "500ms"; above 0, at most ten years. */
 int parse_duration(const char *text, uint64_t *ret_ns);
+/* The same, or 0: a point in time, from a start. */
+int parse_time(const char *text, uint64_t *ret_ns);
 /* A decimal process id above 0. */
 int parse_pid(const char *text, pid_t *ret_pid);
 /* A decimal number. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sampled report FILE... */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -9,8 +8,8 @@
 #include "daemon/commands.h"
 #include "daemon/error.h"
 #include "daemon/filters.h"
-#include "daemon/help.h"
-#include "daemon/options.h"
+#include "daemon/option_table.h"
+#include "daemon/result.h"
 #include "daemon/statistics.h"
 #include "exporters/stats_limit.h"
 #include "exporters/stats_sort.h"
@@ -18,131 +17,76 @@
 
 enum { LIMITS_MAX = 32 };
 
-enum {
-	OPT_SORT = 256,
-	OPT_REVERSE,
-	OPT_LIMIT,
-	OPT_CALLERS,
-	OPT_CALLEES,
-	OPT_JSON,
-	OPT_CSV,
-	OPT_INTERACTIVE,
-	OPT_VERSION,
-};
-
-static const struct option long_options[] = {
-	{"sort", required_argument, NULL, OPT_SORT},
-	{"reverse", no_argument, NULL, OPT_REVERSE},
-	{"limit", required_argument, NULL, OPT_LIMIT},
-	{"callers", no_argument, NULL, OPT_CALLERS},
-	{"callees", no_argument, NULL, OPT_CALLEES},
-	{"json", no_argument, NULL, OPT_JSON},
-	{"csv", no_argument, NULL, OPT_CSV},
-	{"interactive", no_argument, NULL, OPT_INTERACTIVE},
-	{"version", no_argument, NULL, OPT_VERSION},
-	{"help", no_argument, NULL, 'h'},
-	FILTER_OPTIONS,
-	{NULL, 0, NULL, 0},
-};
-
 struct report {
 	struct filters filters;
 	struct stats_order order;
 	struct stats_limit limits[LIMITS_MAX];
 	size_t limit_count;
-	unsigned calls; /* STATS_CALLERS, STATS_CALLEES */
-	bool reverse, json, csv, interactive, strip_dirs, help, version;
+	bool callers, callees, reverse, json, csv, interactive;
+	bool strip_dirs; /* of trees and call graphs alike; the filters have it for trees only */
 };
 
-static int read_keys(struct report *r, const char *text, struct fault *fault)
+static int read_keys(void *order, const char *option, const char *text, struct fault *fault)
 {
 	for (;;) {
 		size_t bytes = strcspn(text, ",");
-		int err = stats_order_add(&r->order, text, bytes);
+		int err = stats_order_add(order, text, bytes);
 
 		if (err == -E2BIG)
-			return fault_set(fault, -EINVAL, "", "--sort: more than %d keys", STATS_KEYS_MAX);
+			return fault_set(fault, -EINVAL, "", "%s: more than %d keys", option, STATS_KEYS_MAX);
 		if (err)
 			return fault_set(fault, -EINVAL,
 			                 "calls cumulative filename line name nfl pcalls stdname time on_cpu gil, and "
 			                 "more: sampled report --help",
-			                 "--sort %.*s: no such key", (int)(bytes > 64 ? 64 : bytes), text);
+			                 "%s %.*s: no such key", option, (int)(bytes > 64 ? 64 : bytes), text);
 		if (text[bytes] == '\0')
 			return 0;
 		text += bytes + 1;
 	}
 }
 
-static int read_limit(struct report *r, const char *text, struct fault *fault)
+static int read_limit(void *report, const char *option, const char *text, struct fault *fault)
 {
+	struct report *r = report;
 	int err;
 
 	if (r->limit_count == LIMITS_MAX)
-		return fault_set(fault, -EINVAL, "", "--limit: given more than %d times", LIMITS_MAX);
+		return fault_set(fault, -EINVAL, "", "%s: given more than %d times", option, LIMITS_MAX);
 	err = stats_limit_read(&r->limits[r->limit_count++], text);
 	if (err == -ERANGE)
-		return fault_set(fault, -EINVAL, "0.0 to 1.0; a whole number is a count", "--limit %s: not a fraction",
-		                 text);
+		return fault_set(fault, -EINVAL, "0.0 to 1.0; a whole number is a count", "%s %s: not a fraction",
+		                 option, text);
 	if (err == -EINVAL)
 		return fault_set(fault, -EINVAL, "an extended regular expression, a count, or a fraction",
-		                 "--limit %s: not a regular expression", text);
+		                 "%s %s: not a regular expression", option, text);
 	return err ? fault_set(fault, err, "", "%s", strerror(-err)) : 0;
 }
 
-static int read_option(struct report *r, int letter, struct fault *fault)
+/* STATS_CALLERS, STATS_CALLEES */
+static unsigned calls_of(const struct report *r)
 {
-	switch (letter) {
-	case OPT_SORT:
-		return read_keys(r, optarg, fault);
-	case OPT_LIMIT:
-		return read_limit(r, optarg, fault);
-	case OPT_CALLERS:
-	case OPT_CALLEES:
-		r->calls |= letter == OPT_CALLERS ? STATS_CALLERS : STATS_CALLEES;
-		return 0;
-	case OPT_REVERSE:
-		r->reverse = true;
-		return 0;
-	case OPT_JSON:
-		r->json = true;
-		return 0;
-	case OPT_CSV:
-		r->csv = true;
-		return 0;
-	case OPT_INTERACTIVE:
-		r->interactive = true;
-		return 0;
-	case OPT_VERSION:
-		r->version = true;
-		return 0;
-	case 'h':
-		r->help = true;
-		return 0;
-	case FILTER_STRIP_DIRS: /* of trees and call graphs alike; the filters have it for trees only */
-		r->strip_dirs = true;
-		return 0;
-	default:
-		return filters_take(&r->filters, letter, optarg, fault);
-	}
+	return (r->callers ? STATS_CALLERS : 0u) | (r->callees ? STATS_CALLEES : 0u);
 }
 
-static int check(const struct report *r, char *const *files, int count, struct fault *fault)
+static int check(void *self, char **files, int count, struct fault *fault)
 {
+	const struct report *r = self;
+
 	if (count == 0 && !r->interactive)
 		return fault_set(fault, -EINVAL, "sampled report FILE...", "report: no file named");
 	if (r->json && r->csv)
 		return fault_set(fault, -EINVAL, "", "--json and --csv: one of them");
-	if (r->csv && r->calls == (STATS_CALLERS | STATS_CALLEES))
+	if (r->csv && r->callers && r->callees)
 		return fault_set(fault, -EINVAL, "each by itself, or --json",
 		                 "--csv is one table: --callers and --callees are two");
-	if (r->interactive && (r->json || r->csv || r->calls || r->limit_count || r->order.count || r->reverse))
+	if (r->interactive && (r->json || r->csv || calls_of(r) || r->limit_count || r->order.count || r->reverse))
 		return fault_set(fault, -EINVAL, "sort, reverse, stats, callers and callees are commands there",
 		                 "--interactive: takes no tables' options");
 	for (int i = 0; i < count && r->interactive; i++)
 		if (strcmp(files[i], "-") == 0)
 			return fault_set(fault, -EINVAL, "name a file",
 			                 "--interactive: standard input is for commands");
-	return filters_check(&r->filters, fault);
+	return 0;
 }
 
 /* By internal time, unless told otherwise: where a sampling profile's time is. */
@@ -175,54 +119,54 @@ static int sort(struct report *r, struct statistics *s)
 	return EXIT_DONE;
 }
 
-static int print(const struct report *r, const struct stats_view *view, struct writer *to)
+struct printing {
+	const struct report *how;
+	struct stats_view view;
+};
+
+static int print(const void *of, struct writer *to, struct fault *fault)
 {
+	const struct printing *printing = of;
+	const struct report *r = printing->how;
+	const struct stats_view *view = &printing->view;
 	int err = 0;
 
+	(void)fault;
 	if (r->json)
-		return stats_write_json(view, r->calls, to);
+		return stats_write_json(view, calls_of(r), to);
 	if (r->csv)
-		return stats_write_csv(view, r->calls, to);
-	if (!r->calls)
+		return stats_write_csv(view, calls_of(r), to);
+	if (!r->callers && !r->callees)
 		return stats_print(view, to);
-	if (r->calls & STATS_CALLERS)
+	if (r->callers)
 		err = stats_print_calls(view, true, to);
-	if (!err && r->calls & STATS_CALLEES)
+	if (!err && r->callees)
 		err = stats_print_calls(view, false, to);
 	return err;
 }
 
-static int report(struct report *r, char *const *files, int count)
+static int print_all(struct report *r, char *const *files, int count)
 {
-	struct writer *to = malloc(sizeof(*to));
 	struct statistics s;
-	struct fault fault = {0};
-	int status = statistics_read(&s, files, count, &r->filters, r->strip_dirs), err, closed;
+	int status = statistics_read(&s, files, count, &r->filters, r->strip_dirs);
 
-	if (status == EXIT_DONE && (status = sort(r, &s)) != EXIT_DONE)
-		statistics_release(&s);
-	if (!to || status != EXIT_DONE) {
-		free(to);
-		return status == EXIT_DONE ? EXIT_FAILED : status;
+	if (status != EXIT_DONE)
+		return status;
+	status = sort(r, &s);
+	if (status == EXIT_DONE) {
+		struct printing printing = {.how = r,
+		                            .view = {.stats = &s.stats,
+		                                     .limits = r->limits,
+		                                     .limit_count = r->limit_count,
+		                                     .files = buf_text(&s.files),
+		                                     .on_cpu = s.has_on_cpu,
+		                                     .gil = s.has_gil,
+		                                     .safe = isatty(STDOUT_FILENO)}};
+
+		status = result_write(NULL, print, &printing);
 	}
-	writer_open_fd(to, STDOUT_FILENO);
-	err = print(r,
-	            &(struct stats_view){.stats = &s.stats,
-	                                 .limits = r->limits,
-	                                 .limit_count = r->limit_count,
-	                                 .files = buf_text(&s.files),
-	                                 .on_cpu = s.has_on_cpu,
-	                                 .gil = s.has_gil,
-	                                 .safe = isatty(STDOUT_FILENO)},
-	            to);
-	closed = writer_close(to, &fault);
-	if (err && !closed)
-		fault_set(&fault, err, "", "%s", strerror(-err));
-	if (err || closed)
-		error_fault(&fault, "cannot write standard output");
 	statistics_release(&s);
-	free(to);
-	return err || closed ? EXIT_FAILED : EXIT_DONE;
+	return status;
 }
 
 /* python -m pstats reads the first file and adds the others. */
@@ -236,25 +180,32 @@ static int interact(struct report *r, char *const *files, int count)
 	return status == EXIT_DONE ? browse(count > 0 ? files[0] : NULL, count > 0 ? &s : NULL, &r->filters) : status;
 }
 
+static int report(void *self, char **files, int count)
+{
+	struct report *r = self;
+
+	return r->interactive ? interact(r, files, count) : print_all(r, files, count);
+}
+
 int report_main(int argc, char **argv)
 {
 	struct report r = {0};
-	struct fault fault;
-	int letter, err = 0, status;
+	const struct option_row rows[] = {
+		{"sort", .read = read_keys, .into = &r.order},
+		{"reverse", .yes = &r.reverse},
+		{"limit", .read = read_limit, .into = &r},
+		{"callers", .yes = &r.callers},
+		{"callees", .yes = &r.callees},
+		{"json", .yes = &r.json},
+		{"csv", .yes = &r.csv},
+		{"interactive", .yes = &r.interactive},
+		{"strip-dirs", .yes = &r.strip_dirs},
+		{.name = NULL},
+	};
+	const struct file_command command = {
+		.self = &r, .rows = rows, .filters = &r.filters, .check = check, .run = report};
+	int status = command_with_files(argc, argv, &command);
 
-	opterr = 0;
-	optind = 0;
-	while (!err && (letter = options_next(argc, argv, ":h", long_options, NULL, &fault)) != -1)
-		err = letter < 0 ? letter : read_option(&r, letter, &fault);
-	if (!err && !r.help && !r.version)
-		err = check(&r, argv + optind, argc - optind, &fault);
-	if (err)
-		status = error_usage(&fault);
-	else if (r.help || r.version)
-		status = r.help ? help_print(argv[0]) : help_print_version();
-	else
-		status = r.interactive ? interact(&r, argv + optind, argc - optind)
-		                       : report(&r, argv + optind, argc - optind);
 	for (size_t i = 0; i < r.limit_count; i++)
 		stats_limit_release(&r.limits[i]);
 	filters_release(&r.filters);

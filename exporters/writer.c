@@ -192,6 +192,16 @@ void writer_abort(struct writer *w)
 	w->err = -ECANCELED;
 }
 
+int writer_finish(struct writer *w, int err, struct fault *fault)
+{
+	if (!err || w->err)
+		return writer_close(w, fault);
+	if (!fault->err)
+		fault_set(fault, err, "", "%s", strerror(-err));
+	writer_abort(w);
+	return err;
+}
+
 void writer_add(struct writer *w, const void *data, size_t bytes)
 {
 	if (w->err)

@@ -28,6 +28,9 @@ void writer_open_fd(struct writer *w, int fd);
 int writer_close(struct writer *w, struct fault *fault);
 /* Gives up: removes the temporary file. */
 void writer_abort(struct writer *w);
+/* What an exporter wrote ends, which returned err: closed, or given up where that error is of its own (no memory) and not the writer's.
+ * *fault is filled, or holds the exporter's reason already. 0 or the first error. */
+int writer_finish(struct writer *w, int err, struct fault *fault);
 
 /* What is written could not be made: err becomes the writer's error, unless it is 0 or there was one before. Returns the writer's error. */
 int writer_fail(struct writer *w, int err);

@@ -73,6 +73,18 @@ class Usage(cli.Folder):
         in_manual = {"--" + name for line in described for name in re.findall(r"Fl -([a-z-]+)", line)}
         self.assertEqual(set(re.findall(r"(?<![\w-])--[a-z-]+", text)), in_manual)
 
+    def test_a_file_whose_name_cannot_be_printed(self):
+        """It is there, and a failure is never silent."""
+        with open(self.path("in.txt"), "w") as file:
+            file.write("main;work 3\n")
+        for command in (["convert", "in.txt"], ["diff", "in.txt", "in.txt"]):
+            with open("/dev/full", "wb") as full:
+                done = subprocess.run([support.SAMPLED, *command, "-o", "out.svg"], stdout=full, stderr=subprocess.PIPE,
+                                      timeout=30, cwd=self.folder)
+            self.assertEqual(done.returncode, cli.FAILED)
+            self.assertIn(b"wrote out.svg, but cannot print its name", done.stderr)
+            os.remove(self.path("out.svg"))
+
     def test_closed_and_full_standard_output(self):
         with open("/dev/full", "wb") as full:
             done = subprocess.run([support.SAMPLED, "--help"], stdout=full, stderr=subprocess.PIPE, timeout=30)

@@ -99,6 +99,26 @@ Test(writer, abort_leaves_nothing)
 	cr_assert_eq(entries(), 0);
 }
 
+Test(writer, finish_closes_or_gives_up)
+{
+	struct fault said = {0};
+
+	cr_assert_eq(writer_open(&w, path, &fault), 0);
+	writer_puts(&w, "whole");
+	cr_assert_eq(writer_finish(&w, 0, &said), 0);
+	cr_assert_str_eq(contents(path), "whole");
+	cr_assert_eq(writer_open(&w, path, &fault), 0);
+	writer_puts(&w, "half");
+	cr_assert_eq(writer_finish(&w, -ENOMEM, &said), -ENOMEM, "an error of the exporter's own");
+	cr_assert_str_eq(said.why, strerror(ENOMEM));
+	cr_assert_eq(writer_open(&w, path, &fault), 0);
+	fault_set(&said, -EIO, "", "the exporter's reason");
+	cr_assert_eq(writer_finish(&w, -EIO, &said), -EIO);
+	cr_assert_str_eq(said.why, "the exporter's reason");
+	cr_assert_str_eq(contents(path), "whole");
+	cr_assert_eq(entries(), 1, "nothing temporary stays");
+}
+
 Test(writer, refuses_links_directories_devices)
 {
 	char target[160];

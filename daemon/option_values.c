@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/option_values.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/parse.h"
+#include "exporters/format.h"
+
+int option_read_pattern(void *pattern, const char *option, const char *text, struct fault *fault)
+{
+	struct pattern *p = pattern;
+	char why[128];
+	int err;
+
+	pattern_release(p);
+	err = regcomp(&p->regex, text, REG_EXTENDED | REG_NOSUB);
+	if (err) {
+		regerror(err, &p->regex, why, sizeof(why));
+		return fault_set(fault, -EINVAL, why, "%s %s: not a regular expression", option, text);
+	}
+	p->is_set = true;
+	return 0;
+}
+
+const regex_t *pattern_regex(const struct pattern *pattern)
+{
+	return pattern->is_set ? &pattern->regex : NULL;
+}
+
+void pattern_release(struct pattern *pattern)
+{
+	if (pattern->is_set)
+		regfree(&pattern->regex);
+	pattern->is_set = false;
+}
+
+int option_read_thread(void *list, const char *option, const char *text, struct fault *fault)
+{
+	struct thread_list *threads = list;
+	struct thread_filter *filter = &threads->items[threads->count];
+
+	if (threads->count == THREAD_LIST_MAX)
+		return fault_set(fault, -EINVAL, "", "%s: given more than %d times", option, THREAD_LIST_MAX);
+	if (*text == '\0')
+		return fault_set(fault, -EINVAL, "a thread's name or number", "%s: empty", option);
+	*filter = (struct thread_filter){.name = text};
+	if (parse_u64(text, &filter->tid) == 0)
+		filter->name = NULL;
+	threads->count++;
+	return 0;
+}
+
+int option_read_percent(void *percent, const char *option, const char *text, struct fault *fault)
+{
+	char *end;
+	double value = strtod(text, &end);
+
+	if (end == text || *end != '\0' || !isfinite(value) || value < 0 || value > 100)
+		return fault_set(fault, -EINVAL, "0 to 100", "%s %s: not a percentage", option, text);
+	*(double *)percent = value;
+	return 0;
+}
+
+int option_read_style(void *style, const char *option, const char *text, struct fault *fault)
+{
+	enum collapsed_style *ret_style = style;
+
+	if (strcmp(text, "sampled") == 0)
+		*ret_style = COLLAPSED_SAMPLED;
+	else if (strcmp(text, "tachyon") == 0)
+		*ret_style = COLLAPSED_TACHYON;
+	else
+		return fault_set(fault, -EINVAL, "sampled or tachyon", "%s %s: no such style", option, text);
+	return 0;
+}

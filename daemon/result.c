@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/result.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "daemon/error.h"
+#include "daemon/terminal.h"
+
+int result_announce(const char *path)
+{
+	struct buf line = {0};
+	struct fault fault;
+	int err;
+
+	buf_printf(&line, "%s\n", path);
+	err = line.err ? line.err : terminal_print(buf_text(&line));
+	if (err) {
+		fault_set(&fault, err, "", "%s", strerror(-err));
+		error_fault(&fault, "wrote %s, but cannot print its name on standard output", path);
+	}
+	buf_release(&line);
+	return err;
+}
+
+int result_write(const char *path, result_writer *write, const void *of)
+{
+	const char *file = path && strcmp(path, "-") != 0 ? path : NULL;
+	const char *name = file ? file : "standard output";
+	struct writer *to = malloc(sizeof(*to));
+	struct fault fault = {0};
+	int err = 0;
+
+	if (!to) {
+		error_note("cannot write %s: out of memory", name);
+		return EXIT_FAILED;
+	}
+	if (file)
+		err = writer_open(to, file, &fault);
+	else
+		writer_open_fd(to, STDOUT_FILENO);
+	if (!err)
+		err = writer_finish(to, write(of, to, &fault), &fault);
+	free(to);
+	if (err)
+		error_fault(&fault, "cannot write %s", name);
+	else if (file)
+		err = result_announce(file);
+	return err ? EXIT_FAILED : EXIT_DONE;
+}
