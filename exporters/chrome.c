@@ -55,8 +55,8 @@ static void make_head(struct chrome *c, const struct track *track, char phase)
 {
 	c->head.bytes = 0;
 	buf_printf(&c->head, "{\"ph\":\"%c\",\"pid\":%" PRId32 ",\"tid\":%" PRIu32, phase, track->pid, track->tid);
-	if (c->head.err && !c->to->err)
-		c->to->err = c->head.err;
+	if (c->head.err)
+		writer_fail(c->to, c->head.err);
 }
 
 static void begin_event(struct chrome *c)
@@ -85,7 +85,7 @@ static const struct tail *tail_of(struct chrome *c, uint32_t index)
 	c->text.bytes = 0;
 	if (text.err || c->text.err) {
 		buf_release(&text);
-		c->to->err = c->to->err ? c->to->err : -ENOMEM;
+		writer_fail(c->to, -ENOMEM);
 	}
 	c->tails[index] = (struct tail){.text = text.data, .bytes = text.bytes};
 	return &c->tails[index];
@@ -172,8 +172,8 @@ static uint32_t take_tid(struct chrome *c, int32_t pid, uint64_t tid, uint32_t i
 	uint32_t before = c->tids.count;
 
 	if (tid > 0 && tid < NEVER_A_TID) {
-		if (pair_set_add(&c->tids, (uint32_t)pid, (uint32_t)tid) == INTERN_FAILED && !c->to->err)
-			c->to->err = -ENOMEM;
+		if (pair_set_add(&c->tids, (uint32_t)pid, (uint32_t)tid) == INTERN_FAILED)
+			writer_fail(c->to, -ENOMEM);
 		if (c->tids.count > before)
 			return (uint32_t)tid;
 	}
@@ -207,8 +207,8 @@ static void write_thread(struct chrome *c, uint32_t index)
 	uint64_t end_ns = 0;
 	int err = track_init(&track, thread);
 
-	if (err && !c->to->err)
-		c->to->err = err;
+	if (err)
+		writer_fail(c->to, err);
 	if (!c->to->err) {
 		track.pid = process->pid;
 		track.tid = take_tid(c, track.pid, thread->tid, index);
@@ -246,7 +246,7 @@ int chrome_write(const struct profile *profile, const struct export_options *opt
 	                   .tails = calloc(profile->symbol_count + (size_t)1, sizeof(*c.tails))};
 
 	if (!c.tails)
-		return to->err = to->err ? to->err : -ENOMEM;
+		return writer_fail(to, -ENOMEM);
 	writer_puts(to, "{\"displayTimeUnit\":\"ms\",\n\"otherData\":{\"producer\":\"sampled " SAMPLED_VERSION
 	                "\",\"title\":");
 	json_title(&c.text, profile, options);

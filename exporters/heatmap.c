@@ -411,8 +411,7 @@ int heatmap_write(const struct profile *profile, const struct export_options *op
 	struct heatmap h = {.profile = profile, .weight = profile_weight(profile)};
 
 	if (!mark) {
-		to->err = to->err ? to->err : -EINVAL;
-		return to->err;
+		return writer_fail(to, -EINVAL);
 	}
 	for (uint32_t i = 0; i < profile->thread_count && !h.err; i++)
 		add_tree(&h, &profile->threads[i]);
@@ -423,8 +422,8 @@ int heatmap_write(const struct profile *profile, const struct export_options *op
 		write_data(&h, options, to);
 		writer_add(to, heatmap_page + behind, heatmap_page_bytes - behind);
 	}
-	if (h.err && !to->err)
-		to->err = h.err;
+	if (h.err)
+		writer_fail(to, h.err);
 	text_set_release(&h.file_names);
 	text_set_release(&h.names);
 	pair_set_release(&h.lines);

@@ -312,7 +312,7 @@ int recording_write(const struct profile *profile, const struct export_options *
 		err = -errno;
 	if (fd >= 0)
 		close(fd);
-	if (err && !to->err)
-		to->err = err;
+	if (err)
+		writer_fail(to, err);
 	return to->err;
 }

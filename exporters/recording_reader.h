@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The insides of a recording's reader, shared by the files that make it up: recording_read.c (the whole, who is sampled, what was counted) and
- * recording_read_runs.c (symbols, stacks and runs). */
+/* The insides of a recording's reader, shared by the files that make it up: recording_read.c (the whole, what was counted),
+ * recording_read_threads.c (who is sampled) and recording_read_runs.c (symbols, stacks and runs). */
 #ifndef SAMPLED_EXPORTERS_RECORDING_READER_H
 #define SAMPLED_EXPORTERS_RECORDING_READER_H
 
@@ -68,12 +68,16 @@ static inline struct read_process *process_at(const struct reader *r, uint64_t i
 }
 
 /* Each reads an item's body, or a run's fields. False: it makes no sense. */
+bool reader_target(struct reader *r, struct cursor *c);
+bool reader_thread(struct reader *r, struct cursor *c);
 bool reader_symbol(struct reader *r, struct cursor *c);
 bool reader_stack(struct reader *r, struct cursor *c);
 bool reader_rest(struct reader *r, struct cursor *c);
 bool reader_run(struct reader *r, unsigned tag);
 /* No symbols, files and stacks any more. */
 bool reader_begin_tables(struct reader *r);
+/* A thread that is over, and of which nothing was wanted, is not in the profile. */
+void reader_drop_if_excluded(struct reader *r, struct read_thread *t);
 /* What is known of where stacks are in a thread's tree. */
 void reader_forget_nodes(struct read_thread *t);
 
