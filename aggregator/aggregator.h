@@ -38,10 +38,11 @@ struct tally {
 };
 
 struct aggregator_options {
-	enum sample_mode mode;     /* which samples count: all, runnable ones, GIL holders */
-	bool idle;                 /* in wall mode: idle samples count */
-	const regex_t *omit;       /* NULL: none. Drops a sample that holds a frame whose file matches */
-	const regex_t *stop;       /* NULL: none. Cuts the frames outside (root-side of) the outermost frame whose file or name matches */
+	enum sample_mode mode; /* which samples count: all, runnable ones, GIL holders */
+	bool idle;             /* in wall mode: idle samples count */
+	const regex_t *omit;   /* NULL: none. Drops a sample that holds a frame whose file matches */
+	/* NULL: none. Cuts the frames outside (root-side of) the outermost frame whose file or name matches. */
+	const regex_t *stop;
 	const struct thread_filter *threads; /* NULL: all */
 	size_t thread_filter_count;
 	uint64_t interval_ns;

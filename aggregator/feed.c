@@ -179,7 +179,8 @@ static int feed_stack(struct aggregator *aggregator, const struct rec_stack *rec
 	if (aggregator->tally.last_ns < record->t_last_ns)
 		aggregator->tally.last_ns = record->t_last_ns;
 	/* Relaxed: only this thread writes it, and nothing hangs on it. */
-	atomic_store_explicit(&aggregator->samples, aggregator_samples(aggregator) + record->count, memory_order_relaxed);
+	atomic_store_explicit(&aggregator->samples, aggregator_samples(aggregator) + record->count,
+	                      memory_order_relaxed);
 	return err;
 }
 

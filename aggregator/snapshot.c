@@ -13,7 +13,8 @@ static const char *const mode_names[] = {[MODE_WALL] = "wall", [MODE_CPU] = "cpu
 static const char ended_name[] = "(ended threads)";
 
 /* Appends a thread with the fields given and a copy of the tree and the name (NULL: none). */
-static int add_thread(struct profile *profile, const struct thread_tree *fields, const struct tree *tree, const char *name)
+static int add_thread(struct profile *profile, const struct thread_tree *fields, const struct tree *tree,
+                      const char *name)
 {
 	struct thread_tree *thread = &profile->threads[profile->thread_count];
 	size_t bytes = tree->count * sizeof(*tree->nodes);

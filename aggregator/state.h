@@ -38,8 +38,8 @@ struct aggregator {
 	struct lookup target_ids;
 
 	struct tally tally;
-	uint64_t realtime_offset_ns;             /* CLOCK_REALTIME - CLOCK_MONOTONIC when the aggregator was made */
-	uint64_t mark_sequence, mark_ns;         /* of the last record, if that was a mark; else 0 */
+	uint64_t realtime_offset_ns;     /* CLOCK_REALTIME - CLOCK_MONOTONIC when the aggregator was made */
+	uint64_t mark_sequence, mark_ns; /* of the last record, if that was a mark; else 0 */
 	_Atomic uint64_t samples;
 
 	/* Of the thread; set by aggregator_start(). */

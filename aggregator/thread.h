@@ -38,8 +38,8 @@ struct thread {
 	uint64_t start_time;
 	bool is_main;
 	bool has_ended;
-	bool excluded; /* by the thread filter */
-	char *name;    /* owned; NULL: none known */
+	bool excluded;                  /* by the thread filter */
+	char *name;                     /* owned; NULL: none known */
 	uint64_t t_first_ns, t_last_ns; /* of the samples in its tree */
 	uint32_t depth_max;
 	struct stack stack;

@@ -29,9 +29,9 @@ struct outputs {
 	size_t count;
 	struct export_options options;
 	struct recorder recorder; /* used where outputs_record() */
-	struct writer *writer; /* owned; one file is written at a time */
-	pthread_mutex_t lock;  /* guards tmp_path, so that another thread can give up */
-	char *tmp_path;        /* of the file being written, owned; NULL: none */
+	struct writer *writer;    /* owned; one file is written at a time */
+	pthread_mutex_t lock;     /* guards tmp_path, so that another thread can give up */
+	char *tmp_path;           /* of the file being written, owned; NULL: none */
 };
 
 /* The format of -f (NULL: not given), or of an output's name (NULL: not given). 0 or -EINVAL with *fault filled. */

@@ -124,11 +124,13 @@ static void print_stats(const struct facts *facts, const struct ring *ring)
 	print("  reading      %.2f \u00b5s a sample, %.2f \u00b5s a read, %.2f pieces and %.0f bytes a read",
 	      (double)sum->read_ns / attempts / 1e3, (double)sum->read_ns / reads / 1e3,
 	      (double)sum->read_segments / reads, (double)sum->read_bytes / reads);
-	print("  repeated     %s reads: moved %llu, more to copy %llu, behind a generator or C %llu, other code %llu, no such call %llu;"
+	print("  repeated     %s reads: moved %llu, more to copy %llu, behind a generator or C %llu, other code %llu, "
+	      "no such call %llu;"
 	      " to confirm a new call %s; samples taken a little later (coroutines) %s",
-	      fact_text(facts, "retries"), (unsigned long long)sum->retries[RETRY_MOVED], (unsigned long long)sum->retries[RETRY_GUESS],
-	      (unsigned long long)sum->retries[RETRY_LINK], (unsigned long long)sum->retries[RETRY_CODE],
-	      (unsigned long long)sum->retries[RETRY_CALL], fact_text(facts, "confirms"), fact_text(facts, "deferred"));
+	      fact_text(facts, "retries"), (unsigned long long)sum->retries[RETRY_MOVED],
+	      (unsigned long long)sum->retries[RETRY_GUESS], (unsigned long long)sum->retries[RETRY_LINK],
+	      (unsigned long long)sum->retries[RETRY_CODE], (unsigned long long)sum->retries[RETRY_CALL],
+	      fact_text(facts, "confirms"), fact_text(facts, "deferred"));
 	print("  ring         at most %.1f of %.1f KiB used; %llu runs for %llu samples, %llu symbols",
 	      (double)ring_peak_bytes(ring) / 1024, (double)ring_room_bytes(ring) / 1024, (unsigned long long)sum->runs,
 	      (unsigned long long)sum->samples, (unsigned long long)sum->symbols);

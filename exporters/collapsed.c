@@ -191,8 +191,8 @@ static void rank_labels(struct collapsed *c, uint32_t *ranks)
 		return;
 	}
 	for (uint32_t i = 0; i < count; i++)
-		elements[i] = (struct element){
-			.text = text_set_get(&c->labels, i / 2, NULL), .label = i / 2, .inner = i % 2};
+		elements[i] =
+			(struct element){.text = text_set_get(&c->labels, i / 2, NULL), .label = i / 2, .inner = i % 2};
 	qsort(elements, count, sizeof(*elements), compare_elements);
 	for (uint32_t i = 0; i < count; i++)
 		ranks[2 * (size_t)elements[i].label + elements[i].inner] = i;
@@ -220,7 +220,8 @@ static void order_lines(struct collapsed *c, const uint32_t *ranks, uint32_t *or
 	uint32_t nodes = c->nodes.count, next_number = 1;
 	size_t count = 2 * (size_t)(nodes - 1);
 	struct place *places = calloc(count + 1, sizeof(*places));
-	uint32_t *first = calloc(nodes, sizeof(*first)), *next = calloc(count + 1, sizeof(*next)); /* index + 1, 0 none */
+	uint32_t *first = calloc(nodes, sizeof(*first)),
+		 *next = calloc(count + 1, sizeof(*next)); /* index + 1, 0 none */
 
 	if (!places || !first || !next) {
 		c->err = -ENOMEM;
@@ -229,8 +230,9 @@ static void order_lines(struct collapsed *c, const uint32_t *ranks, uint32_t *or
 	for (size_t i = 0; i < count; i++) {
 		uint32_t node = (uint32_t)(i / 2) + 1;
 
-		places[i] = (struct place){
-			.node = node, .rank = ranks[2 * (size_t)pair_set_get(&c->nodes, node).b + i % 2], .inner = i % 2};
+		places[i] = (struct place){.node = node,
+		                           .rank = ranks[2 * (size_t)pair_set_get(&c->nodes, node).b + i % 2],
+		                           .inner = i % 2};
 	}
 	qsort(places, count, sizeof(*places), compare_places);
 	for (size_t i = count; i > 0; i--) {

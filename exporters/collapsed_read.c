@@ -316,8 +316,8 @@ bool collapsed_detect(const unsigned char *head, size_t bytes)
 			good++;
 		else if (newline || bytes < 4096)
 			bad++;
-		else if (good + bad == 0 && memchr(line.at, ';', line.bytes) && line.at[0] != '{' && line.at[0] != '[' && line.at[0] != '<' &&
-		         !memchr(line.at, '\0', line.bytes))
+		else if (good + bad == 0 && memchr(line.at, ';', line.bytes) && line.at[0] != '{' &&
+		         line.at[0] != '[' && line.at[0] != '<' && !memchr(line.at, '\0', line.bytes))
 			good++;
 	}
 	return good > 0 && good >= bad;

@@ -80,8 +80,8 @@ int dask_end_tree(struct dask_reader *r)
 		struct dask_node *node = dask_raw(r, i);
 
 		if (i > 0)
-			node->place = builder_child(r->to, r->thread, dask_raw(r, node->parent)->place, symbol_of(r, node),
-			                            node->line);
+			node->place = builder_child(r->to, r->thread, dask_raw(r, node->parent)->place,
+			                            symbol_of(r, node), node->line);
 		if (!node->has_count)
 			return dask_stop(r, "a node has no count");
 		r->repaired += node->count < node->below;

@@ -16,20 +16,21 @@ enum fact_weight {
 };
 
 struct fact {
-	const char *key;   /* "samples", "lost_torn": for programs; static */
-	const char *label; /* "samples", "lost, torn": for people; static, or of the profile's notes, and then hostile text */
-	double number;     /* in the unit the key names; counts are exact up to 2^53 */
-	char text[96];     /* the number in words: "12,345", "998.7 Hz", "1.25 s (0.4 % of thread time)" */
+	const char *key; /* "samples", "lost_torn": for programs; static */
+	const char *
+		label; /* "samples", "lost, torn": for people; static, or of the profile's notes, and then hostile text */
+	double number; /* in the unit the key names; counts are exact up to 2^53 */
+	char text[96]; /* the number in words: "12,345", "998.7 Hz", "1.25 s (0.4 % of thread time)" */
 	enum fact_weight weight;
 };
 
 struct facts {
-	struct rec_facts sum;   /* of all processes */
-	uint64_t in_profile;    /* samples in the trees: sum.samples less filtered, omitted and out of memory */
-	uint64_t lost;          /* of all causes; sum.attempts = sum.samples + lost */
-	uint64_t duration_ns;   /* of the window */
-	double asked_hz;        /* 0: unthrottled */
-	double reached_hz;      /* ticks a second of a process, on average */
+	struct rec_facts sum; /* of all processes */
+	uint64_t in_profile;  /* samples in the trees: sum.samples less filtered, omitted and out of memory */
+	uint64_t lost;        /* of all causes; sum.attempts = sum.samples + lost */
+	uint64_t duration_ns; /* of the window */
+	double asked_hz;      /* 0: unthrottled */
+	double reached_hz;    /* ticks a second of a process, on average */
 	struct fact items[64];
 	size_t count;
 };

@@ -90,8 +90,8 @@ static void write_threads(struct flamegraph *f, struct writer *to)
 	for (uint32_t i = 0; i < f->profile->thread_count && !f->err && !to->err; i++) {
 		const struct thread_tree *tree = &f->profile->threads[i];
 
-		writer_printf(to, "%s\n[%" PRIu32 ",%" PRId64 ",%" PRIu64 ",", i ? "," : "", tree->process, tree->interpreter,
-		              tree->tid);
+		writer_printf(to, "%s\n[%" PRIu32 ",%" PRId64 ",%" PRIu64 ",", i ? "," : "", tree->process,
+		              tree->interpreter, tree->tid);
 		writer_json_string(to, tree->name ? tree->name : "");
 		writer_printf(to, ",%d,%" PRIu32 ",\"", tree->is_main, tree->node_count);
 		write_tree(f, tree, to);
@@ -171,8 +171,9 @@ static void write_change(const struct difference *d, const struct difference_row
 	writer_printf(to, ",%" PRIu32 ",\"%s\",%d,%d,%.4f,%.4f,%.4f,%.4f,%.4f,%.4f]", row->line,
 	              difference_kind_text(difference_kind(row, DIFFERENCE_SELF)), row->self.is_certain,
 	              row->total.is_certain, difference_percent(d, BEFORE, before->self),
-	              difference_percent(d, AFTER, after->self), row->self.within, difference_percent(d, BEFORE, before->total),
-	              difference_percent(d, AFTER, after->total), row->total.within);
+	              difference_percent(d, AFTER, after->self), row->self.within,
+	              difference_percent(d, BEFORE, before->total), difference_percent(d, AFTER, after->total),
+	              row->total.within);
 }
 
 /* What a differential flame graph has besides the joined profile. */
@@ -187,7 +188,8 @@ static void write_comparison(const struct comparison *c, struct writer *to)
 	writer_putc(to, ',');
 	writer_json_string(to, c->titles[AFTER]);
 	writer_printf(to, "],\"samples\":[%u,%u],\"weight\":[%u,%u],\"durations\":[%.9g,%.9g]", c->samples[BEFORE],
-	              c->samples[AFTER], c->weight[BEFORE], c->weight[AFTER], d->duration_s[BEFORE], d->duration_s[AFTER]);
+	              c->samples[AFTER], c->weight[BEFORE], c->weight[AFTER], d->duration_s[BEFORE],
+	              d->duration_s[AFTER]);
 	writer_puts(to, ",\n\"facts\":[");
 	write_fact_list(c->facts[BEFORE], to);
 	writer_putc(to, ',');

@@ -10,10 +10,10 @@
 #include "exporters/source.h"
 
 enum {
-	AROUND = 2,             /* lines shown before and after */
-	LINE_BYTES_MAX = 200,   /* longer ones are cut */
+	AROUND = 2,              /* lines shown before and after */
+	LINE_BYTES_MAX = 200,    /* longer ones are cut */
 	ALL_BYTES_MAX = 1 << 20, /* of lines in one flame graph */
-	FILES_MAX = 2000,       /* opened for one flame graph */
+	FILES_MAX = 2000,        /* opened for one flame graph */
 };
 
 struct wanted {
@@ -52,7 +52,8 @@ static struct wanted *collect(struct flamegraph *f, size_t *ret_count)
 		uint32_t file = text_set_add(&f->texts, symbol->file, strlen(symbol->file)); /* is there already */
 
 		if (frame.b > 0 && symbol->kind == FRAME_PYTHON && file != INTERN_FAILED)
-			wanted[count++] = (struct wanted){.process = f->process_of[frame.a - 1], .file = file, .line = frame.b};
+			wanted[count++] =
+				(struct wanted){.process = f->process_of[frame.a - 1], .file = file, .line = frame.b};
 	}
 	if (wanted)
 		qsort(wanted, count, sizeof(*wanted), compare);
@@ -78,8 +79,8 @@ static void write_line(struct writer *to, const char *text, size_t bytes)
 }
 
 /* One file: one pass over its text. wanted[0 … count) are its lines in rising order. Returns false when bytes_max cut it short. */
-static bool write_file(const struct wanted *wanted, size_t count, const struct buf *source, uint64_t bytes_max, bool *any,
-                       struct writer *to)
+static bool write_file(const struct wanted *wanted, size_t count, const struct buf *source, uint64_t bytes_max,
+                       bool *any, struct writer *to)
 {
 	const char *at = source->data, *end = source->data + source->bytes;
 	bool open = false;
@@ -111,7 +112,8 @@ static bool write_file(const struct wanted *wanted, size_t count, const struct b
 }
 
 /* The files of one process, wanted[0 … count), within what is left of the bounds. */
-static void write_process(struct flamegraph *f, struct reading *r, const struct wanted *wanted, size_t count, struct writer *to)
+static void write_process(struct flamegraph *f, struct reading *r, const struct wanted *wanted, size_t count,
+                          struct writer *to)
 {
 	const struct process *process = &f->profile->processes[wanted->process];
 	const struct source_place *place = r->access->enter(r->access->context, process->pid, process->start_time);

@@ -23,8 +23,10 @@ struct export_options {
 	const struct source_access *sources; /* source lines may be read through it and embedded; NULL: none are */
 	bool color;                          /* text: to a terminal */
 	const char *title;                   /* NULL: made from the profile */
-	const struct comparison *comparison; /* the profile joins two (difference.h); NULL: it does not. For formats that say `compares` */
-	uint64_t history_interval_ns;        /* dask: a history of trees, one for each such interval; 0: one tree. It wants runs */
+	const struct comparison *
+		comparison; /* the profile joins two (difference.h); NULL: it does not. For formats that say `compares` */
+	uint64_t
+		history_interval_ns; /* dask: a history of trees, one for each such interval; 0: one tree. It wants runs */
 };
 
 /* What a format's write wants of a profile. */

@@ -48,7 +48,8 @@ static int compare(const void *left, const void *right, void *context)
 	return (a->symbol > b->symbol) - (a->symbol < b->symbol);
 }
 
-int functions_make(struct function **ret_functions, uint32_t *ret_count, const struct profile *profile, enum value_index by)
+int functions_make(struct function **ret_functions, uint32_t *ret_count, const struct profile *profile,
+                   enum value_index by)
 {
 	struct function *functions = calloc(profile->symbol_count + (size_t)1, sizeof(*functions));
 	uint32_t *open = calloc(profile->symbol_count + (size_t)1, sizeof(*open)), count = 0;

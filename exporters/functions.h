@@ -15,6 +15,7 @@ struct function {
 
 /* All functions that occur, the largest self first, by `by` (then total, then symbol). The array is the caller's to free.
  * 0 or -ENOMEM. */
-int functions_make(struct function **ret_functions, uint32_t *ret_count, const struct profile *profile, enum value_index by);
+int functions_make(struct function **ret_functions, uint32_t *ret_count, const struct profile *profile,
+                   enum value_index by);
 
 #endif

@@ -124,7 +124,7 @@ uint32_t text_set_add(struct text_set *set, const char *text, size_t bytes)
 
 	if (make_room(&set->table, set->count, text_hash, set))
 		return INTERN_FAILED;
-	at = new.hash & (set->table.room - 1);
+	at = new.hash &(set->table.room - 1);
 	for (; set->table.slots[at]; at = (at + 1) & (set->table.room - 1)) {
 		struct text_entry entry = entry_of(set, set->table.slots[at] - 1);
 

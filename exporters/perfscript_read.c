@@ -277,6 +277,7 @@ bool perfscript_detect(const unsigned char *head, size_t bytes)
 	while (at < end && (*at == '#' || *at == '\n') && (stop = memchr(at, '\n', (size_t)(end - at))) != NULL)
 		at = stop + 1;
 	stop = at < end ? memchr(at, '\n', (size_t)(end - at)) : NULL;
-	return at < end && perfscript_head((struct span){.at = at, .bytes = (size_t)((stop ? stop : end) - at)}, &sample) &&
+	return at < end &&
+	       perfscript_head((struct span){.at = at, .bytes = (size_t)((stop ? stop : end) - at)}, &sample) &&
 	       sample.has_time;
 }

@@ -63,7 +63,8 @@ static void add_amount(struct report *r, uint64_t value)
 	if (!r->is_time)
 		facts_count_text(text, sizeof(text), value);
 	else
-		snprintf(text, sizeof(text), value < 10000 * NS_PER_S ? "%.3f" : "%.0f", (double)value / (double)NS_PER_S);
+		snprintf(text, sizeof(text), value < 10000 * NS_PER_S ? "%.3f" : "%.0f",
+		         (double)value / (double)NS_PER_S);
 	buf_printf(&r->line, "%9s", text);
 }
 
@@ -86,7 +87,8 @@ static void add_place(struct report *r, const struct symbol *symbol, uint32_t li
 		return;
 	}
 	used = utf8_fit(&r->line, symbol->name, columns > 30 ? columns * 3 / 5 : columns, false);
-	tail = (unsigned)(line ? snprintf(number, sizeof(number), ":%" PRIu32 ")", line) : snprintf(number, sizeof(number), ")"));
+	tail = (unsigned)(line ? snprintf(number, sizeof(number), ":%" PRIu32 ")", line)
+	                       : snprintf(number, sizeof(number), ")"));
 	if (columns < used + tail + 6)
 		return;
 	buf_puts(&r->line, " (");
@@ -101,7 +103,8 @@ static void write_head(struct report *r)
 
 	writer_puts(r->to, r->color ? "\033[1msampled\033[0m: " : "sampled: ");
 	writer_printf(r->to, "profile of %" PRIu32 " process%s, %" PRIu32 " thread%s, ", profile->process_count,
-	              profile->process_count == 1 ? "" : "es", profile->thread_count, profile->thread_count == 1 ? "" : "s");
+	              profile->process_count == 1 ? "" : "es", profile->thread_count,
+	              profile->thread_count == 1 ? "" : "s");
 	if (profile->imported && r->facts.sum.attempts == 0)
 		writer_puts(r->to, "imported");
 	else
@@ -115,7 +118,8 @@ static void write_head(struct report *r)
 		facts_version_text(version, sizeof(version), process->version);
 		if (process->pid == 0 && !(process->name && process->name[0]))
 			continue; /* an import that says nothing of it */
-		buf_printf(&r->line, "  process %" PRId32 ", Python %s%s: ", process->pid, version, process->ended ? ", ended" : "");
+		buf_printf(&r->line, "  process %" PRId32 ", Python %s%s: ", process->pid, version,
+		           process->ended ? ", ended" : "");
 		utf8_fit(&r->line, process->name ? process->name : "", columns_left(r), false);
 		end_line(r);
 	}
@@ -250,8 +254,9 @@ static void write_functions(struct report *r)
 	if (r->err)
 		return;
 	heading(r, "FUNCTIONS (self: in the function itself; total: with what it calls; shares of all sampled time)");
-	writer_printf(r->to, "%9s  self %% %8s total %%%s%s  function (file:first line)\n", r->is_time ? "self s" : "self",
-	              r->is_time ? "total s" : "total", cpu ? "  CPU %" : "", gil ? "  GIL %" : "");
+	writer_printf(r->to, "%9s  self %% %8s total %%%s%s  function (file:first line)\n",
+	              r->is_time ? "self s" : "self", r->is_time ? "total s" : "total", cpu ? "  CPU %" : "",
+	              gil ? "  GIL %" : "");
 	for (uint32_t i = 0; i < count; i++) {
 		const struct function *f = &functions[i];
 		const struct symbol *symbol = &r->profile->symbols[f->symbol];
@@ -275,15 +280,19 @@ static void write_functions(struct report *r)
 	if (count > FUNCTIONS_MAX) {
 		add_amount(r, rest);
 		add_share(r, rest, r->whole);
-		buf_printf(&r->line, "%*s(other: %" PRIu32 " functions)", 18 + 7 * cpu + 7 * gil, "", count - FUNCTIONS_MAX);
+		buf_printf(&r->line, "%*s(other: %" PRIu32 " functions)", 18 + 7 * cpu + 7 * gil, "",
+		           count - FUNCTIONS_MAX);
 		end_line(r);
 	}
 	if (cpu || gil)
-		writer_puts(r->to, "  CPU % and GIL %: of the function's self time, running or runnable, and holding the GIL\n");
+		writer_puts(
+			r->to,
+			"  CPU % and GIL %: of the function's self time, running or runnable, and holding the GIL\n");
 	free(functions);
 }
 
-static uint32_t heaviest_child(const struct thread_tree *tree, const uint64_t *totals, uint32_t node, enum value_index by)
+static uint32_t heaviest_child(const struct thread_tree *tree, const uint64_t *totals, uint32_t node,
+                               enum value_index by)
 {
 	uint32_t best = tree->nodes[node].child;
 
@@ -324,12 +333,14 @@ static void write_path(struct report *r)
 	end_line(r);
 	for (uint32_t n = heaviest_child(tree, totals, 0, r->by); n; n = heaviest_child(tree, totals, n, r->by))
 		rows++;
-	for (uint32_t n = heaviest_child(tree, totals, 0, r->by); n; n = heaviest_child(tree, totals, n, r->by), row++) {
+	for (uint32_t n = heaviest_child(tree, totals, 0, r->by); n;
+	     n = heaviest_child(tree, totals, n, r->by), row++) {
 		uint32_t indent = row < 20 ? row : 20;
 
 		if (rows > PATH_MAX_ROWS && row >= PATH_MAX_ROWS / 2 && row < rows - PATH_MAX_ROWS / 2) {
 			if (row == PATH_MAX_ROWS / 2)
-				writer_printf(r->to, "%26s%" PRIu32 " frames in between\n", "... ", rows - PATH_MAX_ROWS);
+				writer_printf(r->to, "%26s%" PRIu32 " frames in between\n", "... ",
+				              rows - PATH_MAX_ROWS);
 			continue;
 		}
 		add_amount(r, totals[(size_t)n * VALUE_COUNT + r->by]);
@@ -344,7 +355,8 @@ static void write_path(struct report *r)
 
 int text_write(const struct profile *profile, const struct export_options *options, struct writer *to)
 {
-	static void (*const parts[])(struct report *r) = {write_head, write_facts, write_threads, write_functions, write_path};
+	static void (*const parts[])(struct report * r) = {write_head, write_facts, write_threads, write_functions,
+	                                                   write_path};
 	struct report r = {.profile = profile, .to = to, .by = profile_weight(profile), .color = options->color};
 
 	facts_make(&r.facts, profile);

@@ -72,7 +72,8 @@ Test(text, totals_count_recursion_once)
 	check_lines(text);
 	cr_assert(strstr(text, "    0.060   60.0    0.090   90.0    0.0    0.0  leaf (fib.py:9)"), "%s", text);
 	cr_assert(strstr(text, "    0.040   40.0    0.040   40.0  100.0   25.0  fib (fib.py:1)"), "%s", text);
-	cr_assert(strstr(text, "      100    0.100    40.0   10.0    0.0   60.0    0.0    0.0  1 MainThread"), "%s", text);
+	cr_assert(strstr(text, "      100    0.100    40.0   10.0    0.0   60.0    0.0    0.0  1 MainThread"), "%s",
+	          text);
 	free(text);
 	built_free(p);
 }
@@ -80,7 +81,8 @@ Test(text, totals_count_recursion_once)
 Test(text, heaviest_path_is_followed)
 {
 	struct profile *p = built_new();
-	uint32_t t = built_thread(p, built_process(p, 1, "x"), 0, 1, "Main"), top = built_child(p, t, 0, built_symbol(p, "top", "a.py", 1), 5);
+	uint32_t t = built_thread(p, built_process(p, 1, "x"), 0, 1, "Main"),
+		 top = built_child(p, t, 0, built_symbol(p, "top", "a.py", 1), 5);
 	char *text, *path;
 
 	built_sample(p, t, built_child(p, t, top, built_symbol(p, "light", "a.py", 20), 21), 10, 0);
@@ -88,7 +90,8 @@ Test(text, heaviest_path_is_followed)
 	text = report(p);
 	path = strstr(text, "HEAVIEST PATH");
 	cr_assert_not_null(path);
-	cr_assert(strstr(path, "    0.040  100.0    0.0  top (a.py:5)\n    0.030   75.0   75.0   heavy (a.py:31)"), "%s", path);
+	cr_assert(strstr(path, "    0.040  100.0    0.0  top (a.py:5)\n    0.030   75.0   75.0   heavy (a.py:31)"),
+	          "%s", path);
 	cr_assert_null(strstr(path, "light"));
 	free(text);
 	built_free(p);
@@ -131,7 +134,9 @@ Test(text, facts_add_up_and_are_shown)
 		inside += strcmp(fact->key, "in_profile") == 0 ? fact->number : 0;
 		lost += strncmp(fact->key, "lost_", 5) == 0 ? fact->number : 0;
 		left_out += strcmp(fact->key, "filtered") == 0 || strcmp(fact->key, "omitted") == 0 ||
-			strcmp(fact->key, "out_of_memory") == 0 ? fact->number : 0;
+		                            strcmp(fact->key, "out_of_memory") == 0
+		                    ? fact->number
+		                    : 0;
 	}
 	cr_assert_eq(lost, 15);
 	cr_assert_eq(attempts, samples + lost);
@@ -142,7 +147,8 @@ Test(text, facts_add_up_and_are_shown)
 	text = report(p);
 	check_lines(text);
 	for (size_t i = 0; i < f.count; i++)
-		cr_assert(row_follows(text, f.items[i].label), "%s is missing, or runs into its number", f.items[i].label);
+		cr_assert(row_follows(text, f.items[i].label), "%s is missing, or runs into its number",
+		          f.items[i].label);
 	cr_assert(strstr(text, "1,234"));
 	cr_assert(strstr(text, "! lost: torn"));
 	free(text);
@@ -151,7 +157,8 @@ Test(text, facts_add_up_and_are_shown)
 
 Test(text, hostile_and_long_names_stay_in_their_columns)
 {
-	static const char *const parts[] = {"\x1b[2J\x1b]0;owned\x07", "\xe2\x80\xae", "\xe5\x87\xbd", "\xf0\x9f\x94\xa5", "\xff", "long"};
+	static const char *const parts[] = {"\x1b[2J\x1b]0;owned\x07", "\xe2\x80\xae", "\xe5\x87\xbd",
+	                                    "\xf0\x9f\x94\xa5",        "\xff",         "long"};
 	struct profile *p = built_new();
 	uint32_t t;
 	char name[1024], *text;
@@ -160,8 +167,10 @@ Test(text, hostile_and_long_names_stay_in_their_columns)
 		name[0] = '\0';
 		while (strlen(name) + strlen(parts[i]) < sizeof(name))
 			strcat(name, parts[i]);
-		t = built_thread(p, built_process(p, 2000000000 + (int32_t)i, name), 1000 + (int64_t)i, 4000000000 + i, name);
-		built_sample(p, t, built_child(p, t, 0, built_symbol(p, name, name, 4000000000), 4000000000), 1000000000, 127);
+		t = built_thread(p, built_process(p, 2000000000 + (int32_t)i, name), 1000 + (int64_t)i, 4000000000 + i,
+		                 name);
+		built_sample(p, t, built_child(p, t, 0, built_symbol(p, name, name, 4000000000), 4000000000),
+		             1000000000, 127);
 	}
 	text = report(p);
 	check_lines(text);
@@ -223,7 +232,8 @@ Test(text, shares_in_words)
 Test(text, imported_profile)
 {
 	struct profile *p = built_new();
-	uint32_t t = built_thread(p, built_process(p, 0, ""), 0, 0, "T"), n = built_child(p, t, 0, built_symbol(p, "grow", "/a.py", 0), 9);
+	uint32_t t = built_thread(p, built_process(p, 0, ""), 0, 0, "T"),
+		 n = built_child(p, t, 0, built_symbol(p, "grow", "/a.py", 0), 9);
 	char *text;
 
 	p->values[VALUE_WALL] = (struct value_type){"alloc", "bytes"};

@@ -162,8 +162,11 @@ Test(writer, json_strings_may_stand_in_a_script_element)
 	cr_assert_str_eq(json_of("</script><!--&"), "\"\\u003c/script\\u003e\\u003c!--\\u0026\"");
 	cr_assert_str_eq(json_of("\"\\\n\x01\x7f"), "\"\\\"\\\\\\u000a\\u0001\\u007f\"");
 	cr_assert_str_eq(json_of("\xe2\x80\xa8\xe2\x80\xa9"), "\"\\u2028\\u2029\"");
-	cr_assert_str_eq(json_of("a\xff\xc0\x80\xed\xa0\x80z"), "\"a\\ufffd\\ufffd\\ufffd\\ufffd\\ufffd\\ufffdz\"", "every bad byte is one U+FFFD");
-	cr_assert_str_eq(json_of("\xc2\x9b" "2J\xe2\x80\xae\xd8\x9c"), "\"\\u009b2J\\u202e\\u061c\"", "dump --json may go to a terminal");
+	cr_assert_str_eq(json_of("a\xff\xc0\x80\xed\xa0\x80z"), "\"a\\ufffd\\ufffd\\ufffd\\ufffd\\ufffd\\ufffdz\"",
+	                 "every bad byte is one U+FFFD");
+	cr_assert_str_eq(json_of("\xc2\x9b"
+	                         "2J\xe2\x80\xae\xd8\x9c"),
+	                 "\"\\u009b2J\\u202e\\u061c\"", "dump --json may go to a terminal");
 	cr_assert_str_eq(json_of("\xe2\x82"), "\"\\ufffd\\ufffd\"", "a text that ends inside a character");
 }
 
@@ -192,8 +195,11 @@ Test(writer, makes_whole_texts_safe)
 {
 	struct buf to = {0};
 
-	utf8_add_safe(&to, "\xe5\x87\xbd a\tb\xc2\x9b" "2J\xe2\x81\xa6\x9b\xe2\x82");
-	cr_assert_str_eq(buf_text(&to), "\xe5\x87\xbd a\xef\xbf\xbd" "b\xef\xbf\xbd" "2J\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
+	utf8_add_safe(&to, "\xe5\x87\xbd a\tb\xc2\x9b"
+	                   "2J\xe2\x81\xa6\x9b\xe2\x82");
+	cr_assert_str_eq(buf_text(&to), "\xe5\x87\xbd a\xef\xbf\xbd"
+	                                "b\xef\xbf\xbd"
+	                                "2J\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
 	buf_release(&to);
 }
 
@@ -209,7 +215,8 @@ Test(writer, formats_are_found_by_name_and_suffix)
 	cr_assert_null(format_by_suffix("html"));
 	cr_assert_str_eq(format_by_suffix("x.pb.gz")->name, "pprof");
 	cr_assert_null(format_by_suffix("x.db"), "what is only read is no output");
-	cr_assert_str_eq(format_names(), "flamegraph recording pstats pprof speedscope firefox chrome svg dot callgrind heatmap "
-	                                 "dask jsonl otlp text collapsed");
+	cr_assert_str_eq(format_names(),
+	                 "flamegraph recording pstats pprof speedscope firefox chrome svg dot callgrind heatmap "
+	                 "dask jsonl otlp text collapsed");
 	cr_assert_str_eq(format_read_names(), "recording pstats pprof speedscope dask tachyon ascend perf collapsed");
 }
