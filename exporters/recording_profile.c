@@ -19,11 +19,12 @@ struct replay {
 	const struct profile *profile;
 	struct recording_writer *to;
 	struct tally tally;
-	uint8_t *known;    /* of each symbol: it was defined */
-	uint32_t **stacks; /* of each thread: of its nodes, the number in the file; 0: none yet, or TOO_DEEP */
-	uint32_t *path;    /* nodes without a number, from the innermost out; room for REC_DEPTH_MAX */
-	size_t *next;      /* of each thread: the next run */
-	uint32_t *heap;    /* threads with runs left, the one with the earliest on top */
+	uint8_t *known;   /* of each symbol: it was defined */
+	uint32_t *stacks; /* of each node of each thread: the number in the file; 0: none yet, or TOO_DEEP */
+	size_t *first;    /* of each thread: where its nodes begin in stacks; behind them, how many there are */
+	uint32_t *path;   /* nodes without a number, from the innermost out; room for REC_DEPTH_MAX */
+	size_t *next;     /* of each thread: the next run */
+	uint32_t *heap;   /* threads with runs left, the one with the earliest on top */
 	uint32_t heap_count;
 	uint64_t *record; /* room for the longest one */
 };
@@ -106,8 +107,7 @@ static void give_symbol(struct replay *r, uint32_t index)
 
 static void forget_stacks(struct replay *r)
 {
-	for (uint32_t i = 0; i < r->profile->thread_count; i++)
-		memset(r->stacks[i], 0, r->profile->threads[i].node_count * sizeof(*r->stacks[i]));
+	memset(r->stacks, 0, r->first[r->profile->thread_count] * sizeof(*r->stacks));
 }
 
 /* The nodes between this one and the next with a number, or the root: how many; TOO_DEEP. The depth of that one is not known, so all are counted. */
@@ -149,7 +149,7 @@ static uint32_t number_node(struct replay *r, const struct thread_tree *tree, ui
 
 static void give_run(struct replay *r, uint32_t thread, const struct run *run)
 {
-	uint32_t *stacks = r->stacks[thread], stack = stacks[run->node];
+	uint32_t *stacks = r->stacks + r->first[thread], stack = stacks[run->node];
 	struct rec_stack record = {.thread = thread + 1,
 	                           .count = run->count,
 	                           .t_first_ns = run->t_first_ns,
@@ -236,12 +236,12 @@ static enum sample_mode mode_of(const struct profile *profile)
 
 static bool make_stacks(struct replay *r)
 {
-	for (uint32_t i = 0; i < r->profile->thread_count; i++) {
-		r->stacks[i] = calloc(r->profile->threads[i].node_count, sizeof(*r->stacks[i]));
-		if (!r->stacks[i])
-			return false;
-	}
-	return true;
+	uint32_t count = r->profile->thread_count;
+
+	for (uint32_t i = 0; i < count; i++)
+		r->first[i + 1] = r->first[i] + r->profile->threads[i].node_count;
+	r->stacks = calloc(r->first[count] + 1, sizeof(*r->stacks));
+	return r->stacks != NULL;
 }
 
 static int record_profile(struct replay *r, int fd)
@@ -259,9 +259,9 @@ static int record_profile(struct replay *r, int fd)
 	r->next = calloc(profile->thread_count + (size_t)1, sizeof(*r->next));
 	r->heap = calloc(profile->thread_count + (size_t)1, sizeof(*r->heap));
 	r->record = malloc(REC_BYTES_MAX);
-	r->stacks = calloc(profile->thread_count + (size_t)1, sizeof(*r->stacks));
+	r->first = calloc(profile->thread_count + (size_t)1, sizeof(*r->first));
 	r->path = calloc(REC_DEPTH_MAX, sizeof(*r->path));
-	if (r->known && r->next && r->heap && r->record && r->stacks && r->path && make_stacks(r)) {
+	if (r->known && r->next && r->heap && r->record && r->first && r->path && make_stacks(r)) {
 		give_all(r);
 		err = recording_writer_finish(r->to, &r->tally);
 	} else {
@@ -272,8 +272,7 @@ static int record_profile(struct replay *r, int fd)
 	free(r->next);
 	free(r->heap);
 	free(r->record);
-	for (uint32_t i = 0; r->stacks && i < profile->thread_count; i++)
-		free(r->stacks[i]);
+	free(r->first);
 	free(r->stacks);
 	free(r->path);
 	return err;
