@@ -42,6 +42,7 @@ class Usage(cli.Folder):
         self.refuse("attach", "1", "-f", "text", "-o", "a", "-o", "b", says="do not pair")
         self.refuse("attach", "1", "-o", "a.unknown", says="tells no format")
         self.refuse("attach", "1", "--omit", "[", says="not a regular expression")
+        self.refuse("attach", "1", "--record", "a", "--record", "b", says="--record: given twice")
         self.refuse("convert", "a", "-o", "b.txt", "--output", "c.svg", says="--output: given twice (once only)")
         self.refuse("diff", "a", "b", "-o", "c.svg", "-f", "svg", "-f", "flamegraph", says="-f: given twice (once only)")
         self.refuse("run", says="no command")
