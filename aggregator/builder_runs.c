@@ -135,18 +135,26 @@ void builder_run(struct builder *b, uint32_t thread, uint32_t node, uint64_t t_f
 	}
 }
 
+static uint64_t end_of(const struct run *run)
+{
+	return run->t_first_ns + run->span_ns;
+}
+
 static int compare_runs(const void *left, const void *right)
 {
 	const struct run *a = left, *b = right;
 
+	if (end_of(a) != end_of(b))
+		return end_of(a) < end_of(b) ? -1 : 1;
 	return (a->t_first_ns > b->t_first_ns) - (a->t_first_ns < b->t_first_ns);
 }
 
-/* Samples that were held back come late: nearly all is in order already. */
+/* Samples that were held back come late, and those of one such run may lie far apart, with other runs in between: these come first, as their
+ * ends do, so that the few samples of the one do not take their time. Nearly all is in order already. */
 void runs_sort(struct thread_tree *thread)
 {
 	for (size_t i = 1; i < thread->run_count; i++)
-		if (thread->runs[i].t_first_ns < thread->runs[i - 1].t_first_ns) {
+		if (compare_runs(&thread->runs[i - 1], &thread->runs[i]) > 0) {
 			qsort(thread->runs, thread->run_count, sizeof(*thread->runs), compare_runs);
 			return;
 		}

@@ -77,7 +77,7 @@ struct thread_tree {
 	uint32_t node_count; /* at least 1 */
 	uint32_t depth_max;
 	struct run *
-		runs; /* by time, where the profile has time order (profile.has_runs) and this was asked for; NULL: none */
+		runs; /* by when they end, where the profile has time order (profile.has_runs) and this was asked for; NULL: none */
 	size_t run_count;
 };
 

@@ -86,16 +86,25 @@ static void add_change(struct buf *line, const struct difference *d, const struc
 		buf_puts(line, "      -   ");
 }
 
-/* "name (file:line)" in the columns that are left. */
+/* "name (file:line)" in the columns that are left. A name that must be cut leaves room for the line, by which functions that begin alike are told
+ * apart. */
 static void add_place(struct buf *line, const struct difference *d, const struct difference_row *row)
 {
-	unsigned columns = line->bytes < COLUMNS ? COLUMNS - (unsigned)line->bytes : 0, used, tail;
-	const char *file = difference_file(d, row);
+	unsigned columns = line->bytes < COLUMNS ? COLUMNS - (unsigned)line->bytes : 0, room = columns, whole, used,
+		 tail;
+	const char *name = difference_name(d, row), *file = difference_file(d, row);
+	size_t start = line->bytes;
 	char number[16] = ")";
 
-	used = utf8_fit(line, difference_name(d, row), file[0] && columns > 30 ? columns * 3 / 5 : columns, false);
 	tail = row->line ? (unsigned)snprintf(number, sizeof(number), ":%" PRIu32 ")", row->line) : 1;
-	if (file[0] == '\0' || columns < used + tail + 6)
+	whole = utf8_fit(line, name, UINT32_MAX, false);
+	line->bytes = start;
+	if (file[0] && columns > 30)
+		room = columns * 3 / 5;
+	if (file[0] && row->line && whole > columns && columns > 20)
+		room = columns - tail - 3;
+	used = utf8_fit(line, name, room, false);
+	if (file[0] == '\0' || columns < used + tail + (whole > columns ? 3 : 6))
 		return;
 	buf_puts(line, " (");
 	utf8_fit(line, file, columns - used - tail - 2, true);

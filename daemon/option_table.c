@@ -93,6 +93,8 @@ static int take(const struct option_row *row, int which, const char *text, struc
 		return fault_set(fault, -EINVAL, row->hint ? row->hint : "", "%s: %s", option, row->refused);
 	if (row->read)
 		return row->read(row->into, option, text, fault);
+	if (row->text && *row->text)
+		return fault_set(fault, -EINVAL, "once only", "%s: given twice", option);
 	if (row->text)
 		*row->text = text;
 	else

@@ -15,7 +15,7 @@ struct option_row {
 	char letter;      /* behind "-"; 0: none */
 	/* Without a value: it becomes true, or false. */
 	bool *yes, *no;
-	/* With a value, which stays in argv. */
+	/* With a value, which stays in argv; NULL before, and given once. */
 	const char **text;
 	/* With a value, read into `into`; option is as it was given ("-o", "--output"). 0, or -errno with *fault filled. */
 	int (*read)(void *into, const char *option, const char *text, struct fault *fault);

@@ -60,6 +60,8 @@ static int read_record(void *path, const char *option, const char *text, struct 
 	if (*text == '\0' || strcmp(text, "-") == 0)
 		return fault_set(fault, -EINVAL, "it grows while sampling goes on", "%s %s: a recording is a file",
 		                 option, text);
+	if (*(const char **)path)
+		return fault_set(fault, -EINVAL, "once only", "%s: given twice", option);
 	*(const char **)path = text;
 	return 0;
 }

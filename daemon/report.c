@@ -34,6 +34,9 @@ static int read_keys(void *order, const char *option, const char *text, struct f
 
 		if (err == -E2BIG)
 			return fault_set(fault, -EINVAL, "", "%s: more than %d keys", option, STATS_KEYS_MAX);
+		if (err == -ENOTUNIQ)
+			return fault_set(fault, -EINVAL, "a letter more, or the whole word, tells them apart",
+			                 "%s %.*s: more than one key begins so", option, (int)bytes, text);
 		if (err)
 			return fault_set(fault, -EINVAL,
 			                 "calls cumulative filename line name nfl pcalls stdname time on_cpu gil, and "

@@ -313,6 +313,7 @@ int callgraph_add_profile(struct callgraph *graph, const struct profile *profile
 
 	graph->is_time = strcmp(unit, "nanoseconds") == 0;
 	graph->unit = graph->is_time ? "seconds" : f.by == VALUE_SAMPLES ? "samples" : unit;
+	graph->process = graph->function_count == 0 && profile->process_count == 1 ? profile->processes : NULL;
 	graph->has_samples = graph->function_count == 0 || graph->has_samples;
 	graph->from_samples = true;
 	f.scale = graph->is_time ? 1 / (double)NS_PER_S : 1;

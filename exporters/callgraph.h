@@ -59,7 +59,8 @@ struct callgraph {
 	bool is_time;          /* the times are seconds; false: the weight has another unit, see unit */
 	const char *
 		unit; /* of self_s and total_s: "seconds", or what the profile's weight is counted in; static, or the profile's */
-	int err; /* sticky: -ENOMEM */
+	const struct process *process; /* the profile's, where it has one only; NULL: none, several, or not known */
+	int err;                       /* sticky: -ENOMEM */
 };
 
 #define CALLGRAPH_EMPTY "<no frames>"

@@ -177,11 +177,31 @@ static void put_sums(struct callgrind *c, const char *key, struct cost sums)
 	writer_putc(c->to, '\n');
 }
 
+/* What callgrind_annotate calls the profiled target. */
+static void put_process(struct callgrind *c, const struct process *process)
+{
+	struct buf name = {0};
+
+	if (process->pid > 0)
+		writer_printf(c->to, "pid: %" PRId32 "\n", process->pid);
+	if (process->name && process->name[0]) {
+		utf8_add_safe(&name, process->name);
+		writer_puts(c->to, "cmd: ");
+		writer_add(c->to, name.data, name.bytes);
+		writer_putc(c->to, '\n');
+	}
+	if (name.err)
+		writer_fail(c->to, name.err);
+	buf_release(&name);
+}
+
 static void put_head(struct callgrind *c, struct cost sums)
 {
 	const struct callgraph *graph = c->graph;
 
 	writer_puts(c->to, "# callgrind format\nversion: 1\ncreator: sampled\n");
+	if (graph->process)
+		put_process(c, graph->process);
 	for (size_t at = 0; at < graph->facts.bytes;) {
 		const char *line = graph->facts.data + at, *newline = memchr(line, '\n', graph->facts.bytes - at);
 		size_t bytes = newline ? (size_t)(newline - line) + 1 : graph->facts.bytes - at;

@@ -3,6 +3,7 @@
 #include "exporters/otlp.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,7 @@
 enum { SCOPE_NAME = 1, SCOPE_ATTRIBUTES = 3 };
 enum { RESOURCE_ATTRIBUTES = 1 };
 enum { KEY_VALUE_KEY = 1, KEY_VALUE_VALUE };
-enum { ANY_STRING = 1, ANY_INT = 3 };
+enum { ANY_STRING = 1, ANY_INT = 3, ANY_DOUBLE };
 enum { ATTRIBUTE_KEY = 1, ATTRIBUTE_VALUE };
 
 /* A value that is a text, into o->inner. */
@@ -40,6 +41,34 @@ static void add_number(struct otlp *o, struct buf *to, uint32_t field, const cha
 	pb_varint(&o->inner, (uint64_t)number);
 	pb_message(&o->part, KEY_VALUE_VALUE, &o->inner);
 	pb_message(to, field, &o->part);
+}
+
+static bool is_rate(const char *key)
+{
+	size_t bytes = strlen(key);
+
+	return bytes > 3 && strcmp(key + bytes - 3, "_hz") == 0;
+}
+
+/* A number in the unit that its key names: an integer, but rates (so that a key has one type in all files) and what is none; its words where
+ * there is no number. */
+static void add_fact(struct otlp *o, const struct fact *fact)
+{
+	uint64_t bits;
+	char key[64];
+
+	snprintf(key, sizeof(key), "sampled.%s", fact->key);
+	if (!isfinite(fact->number)) {
+		add_text(o, &o->scope, SCOPE_ATTRIBUTES, key, fact->text);
+	} else if (!is_rate(key) && fabs(fact->number) < 0x1p63 && floor(fact->number) == fact->number) {
+		add_number(o, &o->scope, SCOPE_ATTRIBUTES, key, (int64_t)fact->number);
+	} else {
+		memcpy(&bits, &fact->number, sizeof(bits));
+		pb_bytes(&o->part, KEY_VALUE_KEY, key, strlen(key));
+		pb_fixed64(&o->inner, ANY_DOUBLE, bits);
+		pb_message(&o->part, KEY_VALUE_VALUE, &o->inner);
+		pb_message(&o->scope, SCOPE_ATTRIBUTES, &o->part);
+	}
 }
 
 /* An attribute of the dictionary, whose value stands in o->inner, for a thread. */
@@ -135,13 +164,9 @@ void otlp_make_resource(struct otlp *o, uint32_t process, struct buf *to)
 
 void otlp_make_scope(struct otlp *o)
 {
-	char key[64];
-
 	pb_bytes(&o->scope, SCOPE_NAME, "sampled", strlen("sampled"));
 	if (!o->profile->imported)
 		add_text(o, &o->scope, SCOPE_ATTRIBUTES, "sampled.mode", o->profile->mode ? o->profile->mode : "wall");
-	for (size_t i = 0; i < o->facts.count; i++) {
-		snprintf(key, sizeof(key), "sampled.%s", o->facts.items[i].key);
-		add_text(o, &o->scope, SCOPE_ATTRIBUTES, key, o->facts.items[i].text);
-	}
+	for (size_t i = 0; i < o->facts.count; i++)
+		add_fact(o, &o->facts.items[i]);
 }

@@ -98,15 +98,16 @@ static bool is_ambiguous(const char *text, size_t bytes)
 int stats_order_add(struct stats_order *order, const char *text, size_t bytes)
 {
 	const struct word *found = NULL;
+	bool ambiguous = bytes > 0 && is_ambiguous(text, bytes);
 
-	for (size_t i = 0; i < WORDS && !found && bytes > 0 && !is_ambiguous(text, bytes); i++)
+	for (size_t i = 0; i < WORDS && !found && bytes > 0 && !ambiguous; i++)
 		if (strncmp(words[i].text, text, bytes) == 0)
 			found = &words[i];
 	for (size_t i = 0; i < OWN_WORDS && !found; i++)
 		if (strlen(own_words[i].text) == bytes && memcmp(own_words[i].text, text, bytes) == 0)
 			found = &own_words[i];
 	if (!found)
-		return -ENOENT;
+		return ambiguous ? -ENOTUNIQ : -ENOENT;
 	if (order->count == STATS_KEYS_MAX)
 		return -E2BIG;
 	order->keys[order->count++] = found->key;

@@ -27,7 +27,7 @@ struct stats_order {
 };
 
 /* Adds the key of this name: a word of pstats, an abbreviation that pstats takes for unique, 3.15's words for samples, or ours. 0, -ENOENT:
- * there is no such key, or -E2BIG: too many. */
+ * there is no such key, -ENOTUNIQ: it is the beginning of several, or -E2BIG: too many. */
 int stats_order_add(struct stats_order *order, const char *word, size_t bytes);
 /* The words and what each sorts by, in pstats' order, ours behind (from stats_own_words on); NULL at the end. */
 const char *stats_word(size_t index, const char **ret_meaning);

@@ -115,12 +115,20 @@ static void write_head(struct report *r)
 	for (uint32_t i = 0; i < profile->process_count && i < THREADS_MAX; i++) {
 		const struct process *process = &profile->processes[i];
 
-		facts_version_text(version, sizeof(version), process->version);
-		if (process->pid == 0 && !(process->name && process->name[0]))
+		bool is_named = process->name && process->name[0];
+
+		if (process->pid == 0 && !is_named)
 			continue; /* an import that says nothing of it */
-		buf_printf(&r->line, "  process %" PRId32 ", Python %s%s: ", process->pid, version,
-		           process->ended ? ", ended" : "");
-		utf8_fit(&r->line, process->name ? process->name : "", columns_left(r), false);
+		buf_printf(&r->line, "  process %" PRId32, process->pid);
+		if (process->version) {
+			facts_version_text(version, sizeof(version), process->version);
+			buf_printf(&r->line, ", Python %s", version);
+		}
+		buf_puts(&r->line, process->ended ? ", ended" : "");
+		if (is_named) {
+			buf_puts(&r->line, ": ");
+			utf8_fit(&r->line, process->name, columns_left(r), false);
+		}
 		end_line(r);
 	}
 	if (profile->process_count > THREADS_MAX)

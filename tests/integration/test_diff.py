@@ -2,6 +2,7 @@
 """sampled diff: tables, JSON, exit statuses, the differential flame graph, on files whose numbers are known and on a real program."""
 import cProfile
 import json
+import marshal
 import os
 import subprocess
 import textwrap
@@ -57,6 +58,17 @@ class Diff(cli.Folder):
         text = self.sampled("diff", "old.collapsed", "new.collapsed", "--limit", "1").stdout.decode()
         self.assertIn("and 1 more functions", text)
         self.assertNotIn("parse", text)
+
+    def test_names_that_begin_alike_have_their_lines(self):
+        for name, seconds in (("a.pstats", (1.0, 3.0)), ("b.pstats", (3.0, 1.0))):
+            with open(self.path(name), "wb") as file:
+                marshal.dump({("/srv/json/encoder.py", line, "make_iterencode.<locals>." * 4 + last): (1, 1, self_s, self_s, {})
+                              for line, last, self_s in ((334, "dict", seconds[0]), (278, "list", seconds[1]))}, file)
+        done = self.sampled("diff", "a.pstats", "b.pstats")
+        self.assertEqual((done.returncode, done.stderr), (cli.DONE, b""))
+        rows = [line for line in done.stdout.decode().splitlines() if "make_iterencode." in line]
+        self.assertEqual([line.split()[-1] for line in rows], ["(…:334)", "(…:278)"])
+        self.assertLessEqual(max(map(len, rows)), 120)
 
     def test_fail_above(self):
         for args, status, says in ((("--fail-above", "20"), ABOVE, "new: its share of self time grew by 25.00 points (--fail-above 20: 1 function did)"),

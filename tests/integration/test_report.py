@@ -221,7 +221,9 @@ class Report(cli.Folder):
             cut.write(whole.read()[:-20])
         for status, says, args in (
             (cli.USAGE, "no file named", []),
-            (cli.USAGE, "--sort c: no such key", ["a.prof", "--sort", "c"]),
+            (cli.USAGE, "--sort c: more than one key begins so", ["a.prof", "--sort", "c"]),
+            (cli.USAGE, "--sort cum: more than one key begins so", ["a.prof", "--sort", "time,cum"]),
+            (cli.USAGE, "--sort zz: no such key", ["a.prof", "--sort", "zz"]),
             (cli.USAGE, "--sort : no such key", ["a.prof", "--sort", "time,"]),
             (cli.USAGE, "does not hold it", ["a.prof", "--sort", "gil"]),
             (cli.USAGE, "--limit 1.5: not a fraction", ["a.prof", "--limit", "1.5"]),

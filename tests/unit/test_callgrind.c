@@ -8,11 +8,12 @@
 #include "tests/unit/written_graph.h"
 
 /* What stands behind the facts, of which there are many. */
-static void expect_body(const struct profile *p, const char *body)
+static void expect_body(const struct profile *p, const char *process, const char *body)
 {
-	char *text = written_graph_of(p, "callgrind", NULL), *positions = strstr(text, "positions:");
+	char *text = written_graph_of(p, "callgrind", NULL), *positions = strstr(text, "positions:"), head[128];
+	int bytes = snprintf(head, sizeof(head), "# callgrind format\nversion: 1\ncreator: sampled\n%sdesc: ", process);
 
-	cr_assert_eq(strncmp(text, "# callgrind format\nversion: 1\ncreator: sampled\ndesc: ", 52), 0);
+	cr_assert_eq(strncmp(text, head, (size_t)bytes), 0);
 	cr_assert_not_null(positions);
 	cr_assert_str_eq(positions, body);
 	free(text);
@@ -34,57 +35,58 @@ Test(callgrind, golden_with_recursion)
 	built_sample(p, t, built_child(p, t, node, a, 6), 7, 0);
 	built_sample(p, other, built_child(p, other, 0, b, 10), 5, 0);
 	built_sample(p, other, 0, 1, 0);
-	expect_body(p, "positions: line\n"
-	               "event: Samples : Samples\n"
-	               "event: Time_ns : Time in nanoseconds\n"
-	               "events: Samples Time_ns\n"
-	               "summary: 18 18000000\n"
-	               "\n"
-	               "fl=(0) ???\n"
-	               "fn=(0) <root>\n"
-	               "0 0 0\n"
-	               "cfi=(2) r.py\n"
-	               "cfn=(2) b\n"
-	               "calls=5 9\n"
-	               "0 5 5000000\n"
-	               "cfi=(5) m.py\n"
-	               "cfn=(3) main\n"
-	               "calls=12 1\n"
-	               "0 12 12000000\n"
-	               "cfi=(7) ???\n"
-	               "cfn=(4) <no frames>\n"
-	               "calls=1 0\n"
-	               "0 1 1000000\n"
-	               "\n"
-	               "fl=(2)\n"
-	               "fn=(1) a\n"
-	               "5 7 7000000\n"
-	               "cfi=(2)\n"
-	               "cfn=(2)\n"
-	               "calls=10 9\n"
-	               "5 10 10000000\n"
-	               "\n"
-	               "fl=(2)\n"
-	               "fn=(2)\n"
-	               "9 8 8000000\n"
-	               "cfi=(2)\n"
-	               "cfn=(1)\n"
-	               "calls=7 5\n"
-	               "9 0 0\n"
-	               "\n"
-	               "fl=(5)\n"
-	               "fn=(3)\n"
-	               "1 2 2000000\n"
-	               "cfi=(2)\n"
-	               "cfn=(1)\n"
-	               "calls=10 5\n"
-	               "1 10 10000000\n"
-	               "\n"
-	               "fl=(7)\n"
-	               "fn=(4)\n"
-	               "0 1 1000000\n"
-	               "\n"
-	               "totals: 18 18000000\n");
+	expect_body(p, "pid: 10\ncmd: x\n",
+	            "positions: line\n"
+	            "event: Samples : Samples\n"
+	            "event: Time_ns : Time in nanoseconds\n"
+	            "events: Samples Time_ns\n"
+	            "summary: 18 18000000\n"
+	            "\n"
+	            "fl=(0) ???\n"
+	            "fn=(0) <root>\n"
+	            "0 0 0\n"
+	            "cfi=(2) r.py\n"
+	            "cfn=(2) b\n"
+	            "calls=5 9\n"
+	            "0 5 5000000\n"
+	            "cfi=(5) m.py\n"
+	            "cfn=(3) main\n"
+	            "calls=12 1\n"
+	            "0 12 12000000\n"
+	            "cfi=(7) ???\n"
+	            "cfn=(4) <no frames>\n"
+	            "calls=1 0\n"
+	            "0 1 1000000\n"
+	            "\n"
+	            "fl=(2)\n"
+	            "fn=(1) a\n"
+	            "5 7 7000000\n"
+	            "cfi=(2)\n"
+	            "cfn=(2)\n"
+	            "calls=10 9\n"
+	            "5 10 10000000\n"
+	            "\n"
+	            "fl=(2)\n"
+	            "fn=(2)\n"
+	            "9 8 8000000\n"
+	            "cfi=(2)\n"
+	            "cfn=(1)\n"
+	            "calls=7 5\n"
+	            "9 0 0\n"
+	            "\n"
+	            "fl=(5)\n"
+	            "fn=(3)\n"
+	            "1 2 2000000\n"
+	            "cfi=(2)\n"
+	            "cfn=(1)\n"
+	            "calls=10 5\n"
+	            "1 10 10000000\n"
+	            "\n"
+	            "fl=(7)\n"
+	            "fn=(4)\n"
+	            "0 1 1000000\n"
+	            "\n"
+	            "totals: 18 18000000\n");
 	built_free(p);
 }
 
@@ -94,8 +96,9 @@ Test(callgrind, empty_profile_and_no_weight)
 
 	for (size_t v = VALUE_WALL; v < VALUE_COUNT; v++)
 		p->values[v] = (struct value_type){0};
-	expect_body(p, "positions: line\nevent: Samples : Samples\nevents: Samples\nsummary: 0\n\nfl=(0) ???\nfn=(0) "
-	               "<root>\n0 0\n\ntotals: 0\n");
+	expect_body(p, "",
+	            "positions: line\nevent: Samples : Samples\nevents: Samples\nsummary: 0\n\nfl=(0) ???\nfn=(0) "
+	            "<root>\n0 0\n\ntotals: 0\n");
 	built_free(p);
 }
 

@@ -73,6 +73,8 @@ Test(option_table, values_go_where_the_rows_say)
 	cr_assert_str_eq(words[6], "2");
 	cr_assert_eq(read_line(&g, "x 1 -j", true, &fault), 1);
 	cr_assert_not(g.json, "behind the first word that is no option");
+	cr_assert_eq(read_line(&g, "x -o out --output other", false, &fault), -EINVAL);
+	cr_assert_str_eq(fault.why, "--output: given twice");
 }
 
 Test(option_table, the_first_table_has_precedence)

@@ -264,8 +264,8 @@ static int key_of(const char *word)
 /* By hand from Stats.get_sort_arg_defs(): "cu" stays cumtime's, while "c", "cum", "n" and "t" are two words'. */
 Test(stats, abbreviations_are_those_of_pstats)
 {
-	static const char *const none[] = {"",  "c",  "cum", "n", "t",  "x", "callss", "o",
-	                                   "g", "on", "sa",  "-", "-2", "3", "ncalls "};
+	static const char *const none[] = {"", "x", "callss", "o", "g", "on", "sa", "-", "-2", "3", "ncalls "};
+	static const char *const several[] = {"c", "cum", "n", "t"};
 	static const struct {
 		const char *word;
 		enum stats_key key;
@@ -280,6 +280,8 @@ Test(stats, abbreviations_are_those_of_pstats)
 
 	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
 		cr_assert_eq(key_of(none[i]), -ENOENT, "%s", none[i]);
+	for (size_t i = 0; i < sizeof(several) / sizeof(several[0]); i++)
+		cr_assert_eq(key_of(several[i]), -ENOTUNIQ, "%s", several[i]);
 	for (size_t i = 0; i < sizeof(some) / sizeof(some[0]); i++)
 		cr_assert_eq(key_of(some[i].word), (int)some[i].key, "%s", some[i].word);
 	for (int i = 0; i < STATS_KEYS_MAX; i++)

@@ -254,3 +254,16 @@ Test(text, imported_profile)
 	free(text);
 	built_free(p);
 }
+
+Test(text, what_is_not_known_of_a_process_is_not_asked)
+{
+	struct profile *p = built_new();
+	char *text;
+
+	built_process(p, 7, "");
+	p->processes[0].version = 0;
+	text = written(p, "text", &(struct export_options){0});
+	cr_assert_not_null(strstr(text, "\n  process 7\n\n"));
+	free(text);
+	built_free(p);
+}

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aggregator/builder.h"
+#include "base/clock.h"
 #include "exporters/json_parts.h"
 #include "exporters/timeline.h"
 #include "tests/unit/build_profile.h"
@@ -44,6 +46,32 @@ Test(timeline, slices)
 	cr_assert(timeline_next(&line, &slice), "the third has no length");
 	cr_assert(slice.start_ns == 1900 && slice.end_ns == 2000 && slice.node == 4 && slice.status == STATUS_GC);
 	cr_assert_not(timeline_next(&line, &slice));
+}
+
+/* Two samples that were held back, 90 ms apart and given as one run: what was seen in between keeps its time. */
+Test(timeline, a_run_of_samples_far_apart)
+{
+	struct builder *b;
+	struct profile *p = NULL;
+	struct timeline line = {0};
+	struct timeline_slice slice;
+	uint64_t sum_ns = 0, ms = NS_PER_MS;
+	uint32_t t;
+
+	cr_assert_eq(builder_new(&b, &(struct builder_options){.runs = true}), 0);
+	t = builder_thread(b,
+	                   &(struct thread_tree){.process = builder_process(b, &(struct process){.pid = 1}), .tid = 1});
+	for (uint64_t i = 0; i < 100; i++)
+		if (i != 5 && i != 95)
+			builder_run(b, t, 0, 1000 * ms + i * ms, 1000 * ms + i * ms, 1, ms, i % 2 ? STATUS_GIL : 0);
+	builder_run(b, t, 0, 1005 * ms, 1095 * ms, 2, 2 * ms, STATUS_GIL_WAIT);
+	cr_assert_eq(builder_finish(b, &p), 0);
+	builder_free(b);
+	line.thread = &p->threads[0];
+	while (timeline_next(&line, &slice))
+		sum_ns += slice.end_ns - slice.start_ns;
+	cr_assert_eq(sum_ns, 99 * ms, "of the two that were held one has its time");
+	profile_free(p);
 }
 
 /* Samples are a millisecond apart, the first at 1 s; so the first span begins at 0.999 s, which is 0 in the file. */
