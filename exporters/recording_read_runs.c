@@ -5,7 +5,7 @@
 
 #include "exporters/recording_reader.h"
 
-enum { PAGE_STACKS = 256, TIME_MAX_BITS = 56 };
+enum { PAGE_STACKS = 256 };
 
 void reader_forget_nodes(struct read_thread *t)
 {
@@ -39,7 +39,7 @@ bool reader_symbol(struct reader *r, struct cursor *c)
 		file = r->texts.data + text.off;
 		file_bytes = text.bytes;
 	}
-	if (c->bad || (kind != FRAME_PYTHON && kind != FRAME_SPECIAL) || flags > UINT8_MAX ||
+	if (c->bad || kind > FRAME_SPECIAL || flags > UINT8_MAX ||
 	    COUNT(r->symbols, struct read_symbol) >= RECORDING_TABLE_MAX)
 		return false;
 	symbol.symbol = builder_symbol(r->to, name, name_bytes, file_bytes ? file : "", file_bytes, symbol.first_line,
@@ -142,7 +142,7 @@ static uint32_t node_of(struct reader *r, struct read_thread *t, uint32_t stack)
 
 static bool is_time(int64_t units)
 {
-	return units > -(INT64_C(1) << TIME_MAX_BITS) && units < INT64_C(1) << TIME_MAX_BITS;
+	return units > -(INT64_C(1) << RECORDING_TIME_BITS) && units < INT64_C(1) << RECORDING_TIME_BITS;
 }
 
 /* What is expected of hostile numbers wraps, and is checked before it counts. */
@@ -222,6 +222,7 @@ bool reader_run(struct reader *r, unsigned tag)
 	process->samples_since += count;
 	process->runs_since++;
 	r->run_count++;
+	r->has_weight |= weight > 0;
 	builder_run(r->to, t->thread, node_of(r, t, t->stack), to_ns(r, first), to_ns(r, last), count,
 	            (uint64_t)weight * (uint64_t)r->unit_ns, t->status);
 	return true;
@@ -239,6 +240,7 @@ bool reader_rest(struct reader *r, struct cursor *c)
 	t = &r->threads[index];
 	if (builder_has_window(r->to) || !t->has_run)
 		return true;
+	r->has_weight |= rest_ns != 0;
 	node_add(&last, 0, rest_ns, t->status);
 	memcpy(values, last.self, sizeof(values));
 	builder_add(r->to, t->thread, node_of(r, t, t->stack), values);

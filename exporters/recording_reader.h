@@ -40,7 +40,7 @@ struct reader {
 	struct block_reader blocks;
 	struct builder *to;
 	uint64_t until; /* sequence of the mark to stop at; 0: none */
-	bool has_session, ended, at_mark;
+	bool has_session, ended, at_mark, has_weight;
 	uint64_t realtime_offset_ns, base_ns, mark_ns, run_count;
 	int64_t unit_ns, interval_units;
 	uint64_t tally[TALLY_FIELDS];

@@ -725,3 +725,76 @@ Test(recording, a_profile_of_more_stacks_than_fit_the_table)
 	close(m.fd);
 	free(m.data);
 }
+
+/* A profile of one run on f, of this kind, in the thread 1 of process 1; with all of our values, if weight_ns is not 0. */
+static struct profile *profile_of_run(uint8_t kind, uint64_t interval_ns, uint64_t t_first_ns, uint64_t t_last_ns,
+                                      uint64_t count, uint64_t weight_ns)
+{
+	struct builder_options options = {.runs = true};
+	struct profile *profile;
+	struct builder *b;
+	uint32_t thread;
+
+	cr_assert_eq(builder_new(&b, &options), 0);
+	for (uint32_t i = 0; i < VALUE_COUNT && weight_ns; i++)
+		builder_value(b, profile_value_types[i].name, profile_value_types[i].unit, (enum value_index)i);
+	builder_process(b, &(struct process){.pid = 1, .name = (char[]){"p"}});
+	builder_profile(b)->interval_ns = interval_ns;
+	thread = builder_thread(b, &(struct thread_tree){.tid = 1});
+	for (int i = 0; i < 2; i++)
+		builder_run(b, thread, builder_child(b, thread, 0, builder_symbol(b, "f", 1, "a", 1, 1, kind, 0), 1),
+		            i ? t_last_ns : t_first_ns, i ? t_last_ns : t_first_ns, count, weight_ns, 0);
+	cr_assert_eq(builder_finish(b, &profile), 0);
+	builder_free(b);
+	return profile;
+}
+
+/* Writes the profile, which is freed, as a recording, and reads it back; NULL: it could not be written, and *ret_err says why. */
+static struct profile *write_and_read(struct profile *profile, int *ret_err)
+{
+	static struct writer to;
+	struct made m = {.fd = memfd_create("recording", MFD_CLOEXEC)};
+	struct profile *back = NULL;
+
+	writer_open_fd(&to, m.fd);
+	*ret_err = recording_write(profile, &(struct export_options){0}, &to);
+	writer_close(&to, &(struct fault){0});
+	load_bytes(&m);
+	if (!*ret_err)
+		back = read_back(&m, &(struct builder_options){.runs = true});
+	profile_free(profile);
+	close(m.fd);
+	free(m.data);
+	return back;
+}
+
+Test(recording, imports_come_back)
+{
+	const uint64_t day_ns = 86400 * NS_PER_S;
+	struct profile *back;
+	int err;
+
+	back = write_and_read(profile_of_run(FRAME_NATIVE, 0, NS_PER_S, 2 * NS_PER_S, 1, NS_PER_MS), &err);
+	cr_assert_eq(back->symbols[back->threads[0].nodes[1].symbol].kind, FRAME_NATIVE);
+	cr_assert_eq(profile_sum(back, VALUE_WALL), 2 * (uint64_t)NS_PER_MS);
+	profile_free(back);
+	back = write_and_read(profile_of_run(FRAME_NATIVE, 0, NS_PER_S, 2 * NS_PER_S, 3, 0), &err);
+	cr_assert_eq(profile_sum(back, VALUE_SAMPLES), 6u);
+	cr_assert_eq(profile_weight(back), VALUE_SAMPLES, "shares are of what is there");
+	profile_free(back);
+	back = write_and_read(profile_of_run(FRAME_PYTHON, day_ns, NS_PER_S, 9 * day_ns, 1 << 20, day_ns), &err);
+	cr_assert_eq(back->interval_ns, day_ns);
+	cr_assert_eq(profile_sum(back, VALUE_SAMPLES), UINT64_C(2) << 20);
+	cr_assert_eq(back->threads[0].t_last_ns, 9 * day_ns);
+	profile_free(back);
+}
+
+Test(recording, times_that_do_not_fit_are_no_recording)
+{
+	int err;
+
+	cr_assert_null(write_and_read(profile_of_run(FRAME_PYTHON, 1, 1, UINT64_C(1) << 62, 1, 1), &err));
+	cr_assert_eq(err, -ERANGE);
+	cr_assert_null(write_and_read(profile_of_run(FRAME_PYTHON, 1, UINT64_C(1) << 63, 1, 1, 1), &err));
+	cr_assert_eq(err, -ERANGE);
+}
