@@ -23,7 +23,8 @@ static bool read_session(struct reader *r, struct cursor *c)
 	interval_units = take_u(c);
 	mode = take_u(c);
 	r->realtime_offset_ns = (uint64_t)take_s(c);
-	if (c->bad || r->has_session || unit_ns == 0 || unit_ns > NS_PER_S || interval_units >> RECORDING_INTERVAL_BITS || mode > MODE_GIL)
+	if (c->bad || r->has_session || unit_ns == 0 || unit_ns > NS_PER_S ||
+	    interval_units >> RECORDING_INTERVAL_BITS || mode > MODE_GIL)
 		return false;
 	p->mode = modes[mode];
 	r->unit_ns = (int64_t)unit_ns;
@@ -239,7 +240,7 @@ static int read_all(struct reader *r, struct fault *fault)
 static void release(struct reader *r)
 {
 	for (uint32_t i = 0; i < r->thread_count; i++) {
-		reader_forget_nodes(&r->threads[i]);
+		reader_forget_nodes(r, &r->threads[i]);
 		free(r->threads[i].like.name);
 	}
 	free(r->threads);
@@ -250,6 +251,7 @@ static void release(struct reader *r)
 	buf_release(&r->stacks);
 	buf_release(&r->files);
 	buf_release(&r->texts);
+	buf_release(&r->touched);
 	free(r->chain);
 	block_reader_release(&r->blocks);
 }
@@ -263,7 +265,7 @@ int recording_read_to_mark(struct input *from, struct builder *to, uint64_t sequ
 		return err;
 	r.chain = calloc(RECORDING_DEPTH_MAX + 1, sizeof(*r.chain));
 	err = r.chain ? read_all(&r, fault) : fault_set(fault, -ENOMEM, "", "out of memory");
-	if (!err && (r.symbols.err || r.stacks.err || r.files.err || r.texts.err || r.processes.err))
+	if (!err && (r.symbols.err || r.stacks.err || r.files.err || r.texts.err || r.processes.err || r.touched.err))
 		err = fault_set(fault, -ENOMEM, "", "out of memory");
 	release(&r);
 	return err;

@@ -118,9 +118,10 @@ static void begin_thread(struct reader *r, struct read_thread *t, uint32_t index
 
 	if (of->thread_count >= of->fold_at)
 		fold_ended(r, of);
-	reader_forget_nodes(t);
+	reader_forget_nodes(r, t);
 	free(t->like.name);
-	*t = (struct read_thread){.thread = BUILDER_NONE, .live = true, .process = process, .next = index};
+	*t = (struct read_thread){
+		.thread = BUILDER_NONE, .live = true, .touched = t->touched, .process = process, .next = index};
 	of->thread_count++;
 }
 
@@ -164,7 +165,7 @@ bool reader_thread(struct reader *r, struct cursor *c)
 	t->excluded = flags & THREAD_EXCLUDED;
 	if (flags & THREAD_ENDED) {
 		reader_drop_if_excluded(r, t);
-		reader_forget_nodes(t);
+		reader_forget_nodes(r, t);
 		t->live = false;
 		buf_add(&of->ended, &t->thread, sizeof(t->thread));
 	}

@@ -255,8 +255,7 @@ Test(recording, head_and_session_are_these_bytes)
 		1,     9,          /* SESSION, its length */
 		0x92,  0xf4, 0x01, /* 31,250 */
 		0xc0,  0x84, 0x3d, /* 1,000,000 */
-		32,
-		1,                 /* cpu */
+		32,    1,          /* cpu */
 		20,                /* +10 */
 	};
 	const struct recording_options options = {.interval_ns = NS_PER_MS, .mode = MODE_CPU, .realtime_offset_ns = 10};
@@ -557,14 +556,12 @@ Test(recording, any_byte_flipped_is_found)
 }
 
 /* Writes a block with these columns as a valid one, behind a head and a session. */
-static int read_crafted(const unsigned char *items, size_t item_bytes, const char *rest, size_t rest_bytes,
-                        struct fault *fault)
+static int read_crafted_profile(const unsigned char *items, size_t item_bytes, const char *stacks, size_t stack_bytes,
+                                struct profile **ret_profile, struct fault *fault)
 {
 	static const unsigned char session[] = {1, 7, 1, 100, 100, 0, 0, 0, 0};
 	unsigned char data[512] = RECORDING_MAGIC "\1\0\0\0", *at = data + 16;
-	struct profile *profile;
 	uint32_t crc;
-	int err;
 
 	crc = crc32c(0, data, 12);
 	memcpy(data + 12, &crc, 4);
@@ -580,18 +577,58 @@ static int read_crafted(const unsigned char *items, size_t item_bytes, const cha
 		} else {
 			body[0] = (unsigned char)item_bytes;
 			memcpy(body + 3, items, item_bytes);
-			memcpy(body + 3 + item_bytes, rest, rest_bytes);
-			body[2] = (unsigned char)rest_bytes;
-			bytes = (uint32_t)(3 + item_bytes + rest_bytes);
+			memcpy(body + 3 + item_bytes, stacks, stack_bytes);
+			body[1] = (unsigned char)stack_bytes;
+			bytes = (uint32_t)(3 + item_bytes + stack_bytes);
 		}
 		memcpy(at + 4, &bytes, 4);
 		crc = crc32c(crc32c(0, at, 8), body, bytes);
 		memcpy(at + 8, &crc, 4);
 		at = body + bytes;
 	}
-	err = read_bytes((const char *)data, (size_t)(at - data), &(struct builder_options){0}, 0, &profile, fault);
+	return read_bytes((const char *)data, (size_t)(at - data), &(struct builder_options){0}, 0, ret_profile, fault);
+}
+
+static int read_crafted(const unsigned char *items, size_t item_bytes, const char *stacks, size_t stack_bytes,
+                        struct fault *fault)
+{
+	struct profile *profile;
+	int err = read_crafted_profile(items, item_bytes, stacks, stack_bytes, &profile, fault);
+
 	profile_free(profile);
 	return err;
+}
+
+/* A thread's last stack, and where its stacks are in its tree, go with a RESET; a thread that came anew is no exception. */
+Test(recording, a_reset_forgets_stacks)
+{
+	static const unsigned char items[] = {
+		8,    1, 5,                                     /* CLOCK */
+		4,    8, 0, 0,  0, 1, 0,   0, 0, 0,             /* TARGET 0 */
+		5,    7, 0, 8,  0, 0, 1,   0, 0,                /* THREAD 0, new */
+		2,    7, 0, 0,  1, 1, 'f', 0, 0,                /* SYMBOL 1 */
+		3,    3, 1, 2,  0,                              /* STACK 1 */
+		0xf2, 0, 0,                                     /* a run of thread 0 on stack 1 */
+		5,    7, 0, 8,  0, 0, 1,   0, 0,                /* THREAD 0, new again */
+		0xf2, 0, 0,                                     /* a run on stack 1 */
+		11,   0,                                        /* RESET */
+		0x82,                                           /* a run on the last stack */
+		2,    7, 0, 0,  1, 1, 'g', 0, 0, 3, 3, 1, 2, 0, /* SYMBOL 1, STACK 1 */
+		0xf2, 0, 0, 12, 0,                              /* a run on it; END */
+	};
+	struct profile *profile;
+	struct fault fault;
+
+	cr_assert_eq(read_crafted_profile(items, sizeof(items), "\1\1\1", 3, &profile, &fault), 0, "%s", fault.why);
+	cr_assert_str_empty(fault.why);
+	cr_assert_eq(profile->thread_count, 2u);
+	cr_assert_eq(profile->threads[1].nodes[0].self[VALUE_SAMPLES], 1u, "on no stack");
+	cr_assert_eq(profile->threads[1].node_count, 3u);
+	cr_assert_str_eq(profile->symbols[profile->threads[1].nodes[1].symbol].name, "f");
+	cr_assert_str_eq(profile->symbols[profile->threads[1].nodes[2].symbol].name, "g");
+	for (uint32_t i = 1; i < 3; i++)
+		cr_assert_eq(profile->threads[1].nodes[i].self[VALUE_SAMPLES], 1u);
+	profile_free(profile);
 }
 
 Test(recording, nonsense_with_a_right_sum_is_refused)
