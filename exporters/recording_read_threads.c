@@ -32,9 +32,8 @@ static bool add_process(struct reader *r, const struct process *process)
 
 bool reader_target(struct reader *r, struct cursor *c)
 {
-	struct profile *p = builder_profile(r->to);
 	uint64_t index = take_u(c), event = take_u(c);
-	struct process process = {.ended = event == TARGET_EXITED}, *kept;
+	struct process process = {.ended = event == TARGET_EXITED};
 	struct read_process *known;
 	const char *name;
 	size_t bytes;
@@ -55,22 +54,9 @@ bool reader_target(struct reader *r, struct cursor *c)
 		free(process.name);
 		return added;
 	}
-	if (known->process >= p->process_count || !process.name) {
-		free(process.name);
-		return true;
-	}
-	kept = &p->processes[known->process];
-	kept->pid = process.pid;
-	kept->parent_pid = process.parent_pid;
-	kept->start_time = process.start_time;
-	kept->version = process.version ? process.version : kept->version;
-	kept->ended |= process.ended;
-	if (bytes) {
-		free(kept->name);
-		kept->name = process.name;
-	} else {
-		free(process.name);
-	}
+	if (process.name)
+		builder_describe_process(r->to, known->process, &process);
+	free(process.name);
 	return true;
 }
 
