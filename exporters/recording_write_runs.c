@@ -235,9 +235,11 @@ static void write_run(struct recording_writer *w, uint32_t index, const struct r
 
 	if (record->count == 1)
 		t_last = t_first;
-	if (!is_time(t_first) || !is_time(t_last))
+	if (!is_time(t_first) || !is_time(t_last) || record->weight_ns > INT64_MAX / 2)
 		return recording_fail(w, -ERANGE);
 	weight = take_weight(w, t, record, t_last, &expected);
+	if (!is_time(weight))
+		return recording_fail(w, -ERANGE);
 	tag |= w->last_thread < w->thread_count && w->threads[w->last_thread].next == index ? 0 : RUN_THREAD;
 	tag |= t->stack_epoch == w->epoch && t->stack == stack ? 0 : RUN_STACK;
 	tag |= t->has_run && t->status == record->status ? 0 : RUN_STATUS;

@@ -824,6 +824,11 @@ Test(recording, imports_come_back)
 	cr_assert_eq(profile_sum(back, VALUE_SAMPLES), UINT64_C(2) << 20);
 	cr_assert_eq(back->threads[0].t_last_ns, 9 * day_ns);
 	profile_free(back);
+	back = write_and_read(profile_of_run(FRAME_PYTHON, 10 * NS_PER_S, NS_PER_S, 11 * NS_PER_S, 1, 10 * NS_PER_S),
+	                      &err);
+	cr_assert_eq(profile_sum(back, VALUE_WALL), 20 * NS_PER_S, "a run's weight is not cut at 2^32 ns");
+	cr_assert_eq(back->threads[0].runs[1].weight_ns, 10 * NS_PER_S);
+	profile_free(back);
 }
 
 Test(recording, times_that_do_not_fit_are_no_recording)
@@ -834,4 +839,8 @@ Test(recording, times_that_do_not_fit_are_no_recording)
 	cr_assert_eq(err, -ERANGE);
 	cr_assert_null(write_and_read(profile_of_run(FRAME_PYTHON, 1, UINT64_C(1) << 63, 1, 1, 1), &err));
 	cr_assert_eq(err, -ERANGE);
+	for (int bits = 57; bits < 64; bits += 6) {
+		cr_assert_null(write_and_read(profile_of_run(FRAME_PYTHON, 1, 1, 2, 1, UINT64_C(1) << bits), &err));
+		cr_assert_eq(err, -ERANGE);
+	}
 }
