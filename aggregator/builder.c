@@ -38,6 +38,7 @@ void builder_free(struct builder *b)
 	}
 	free(b->threads);
 	lookup_release(&b->thread_names);
+	lookup_release(&b->process_names);
 	symbols_release(&b->symbols);
 	buf_release(&b->name);
 	buf_release(&b->file);

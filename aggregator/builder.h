@@ -47,6 +47,8 @@ uint32_t builder_value(struct builder *builder, const char *name, const char *un
 
 /* The process with this pid, start time and name, added when there is none yet. The name is copied; facts are added up. */
 uint32_t builder_process(struct builder *builder, const struct process *process);
+/* The process has this pid, parent, start time and, where there is one, name and version from now on; it is ended if either says so. */
+void builder_describe_process(struct builder *builder, uint32_t index, const struct process *process);
 /* The thread with this process, interpreter, tid, name (copied; NULL: none) and is_main; its times are widened by
  * those of `like`, whose other fields are not looked at. */
 uint32_t builder_thread(struct builder *builder, const struct thread_tree *like);

@@ -112,8 +112,6 @@ void builder_run(struct builder *b, uint32_t thread, uint32_t node, uint64_t t_f
 
 		if (pieces <= (t_last_ns - t_first_ns) >> 32)
 			pieces = ((t_last_ns - t_first_ns) >> 32) + 1;
-		if (pieces <= weight_ns >> 32)
-			pieces = (weight_ns >> 32) + 1;
 		pieces = pieces > count ? count : pieces > 0 ? pieces : 1;
 		part = pieces > 1 ? count / pieces : count;
 		span_ns = t_last_ns - t_first_ns;
@@ -122,9 +120,7 @@ void builder_run(struct builder *b, uint32_t thread, uint32_t node, uint64_t t_f
 		builder_only_run(b, thread,
 		                 (struct run){.t_first_ns = t_first_ns,
 		                              .span_ns = span_ns > UINT32_MAX ? UINT32_MAX : (uint32_t)span_ns,
-		                              .weight_ns = weight_ns / pieces > UINT32_MAX
-		                                                   ? UINT32_MAX
-		                                                   : (uint32_t)(weight_ns / pieces),
+		                              .weight_ns = weight_ns / pieces,
 		                              .node = node,
 		                              .status = status & 0xffu,
 		                              .count = part & RUN_COUNT_MAX});

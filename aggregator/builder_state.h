@@ -19,7 +19,8 @@ struct built_thread {
 	struct thread_tree like; /* name owned; nodes unused */
 	struct tree tree;        /* no nodes: it was folded, and is free */
 	size_t run_room;
-	uint32_t next_free; /* of a free one: index + 1; 0: none */
+	uint64_t cost_bytes; /* charged besides the tree */
+	uint32_t next_free;  /* of a free one: index + 1; 0: none */
 };
 
 struct builder {
@@ -29,7 +30,8 @@ struct builder {
 	struct profile *profile; /* owned, until it is handed out */
 	struct built_thread *threads;
 	uint32_t thread_count, thread_room, process_room, free_thread;
-	struct lookup thread_names; /* hash of what identifies a thread → index */
+	struct lookup thread_names;  /* hash of what identifies a thread → index */
+	struct lookup process_names; /* … a process → index */
 	size_t run_count;
 	uint64_t start_ns;     /* 0: not known yet */
 	struct buf name, file; /* made valid */

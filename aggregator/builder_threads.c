@@ -8,38 +8,97 @@
 #include "base/hash.h"
 #include "base/utf8.h"
 
-uint32_t builder_process(struct builder *b, const struct process *process)
+/* What a process or a thread costs besides its tree; the tree's own charge is not refused (tree_init), so this is where they end. */
+static uint64_t cost_bytes(size_t bytes, const char *name)
 {
-	struct profile *p = b->profile;
-	struct process *processes, *at;
+	return bytes + LOOKUP_ENTRY_BYTES + (name ? strlen(name) + 1 : 0);
+}
+
+static uint32_t process_hash(const struct process *p)
+{
+	uint64_t hash = hash_combine((uint32_t)p->pid, p->start_time);
+
+	return (uint32_t)hash_bytes(hash, p->name, strlen(p->name));
+}
+
+/* A copy of the text, made valid; NULL: no memory. */
+static char *copy_name(struct builder *b, const char *text)
+{
 	char *name;
 
-	if (b->err)
-		return BUILDER_NONE;
-	utf8_add_valid(&b->name, process->name ? process->name : "", process->name ? strlen(process->name) : 0);
-	name = strdup(buf_text(&b->name));
+	utf8_add_valid(&b->name, text, strlen(text));
+	name = b->name.err ? NULL : strdup(buf_text(&b->name));
 	b->name.bytes = 0;
 	if (!name)
-		return builder_fail(b, -ENOMEM);
-	for (uint32_t i = 0; i < p->process_count; i++) {
-		at = &p->processes[i];
-		if (at->pid != process->pid || at->start_time != process->start_time || strcmp(at->name, name) != 0)
-			continue;
-		rec_facts_add(&at->facts, &process->facts);
-		at->ended |= process->ended;
-		at->version = at->version ? at->version : process->version;
-		free(name);
-		return i;
+		builder_fail(b, -ENOMEM);
+	return name;
+}
+
+/* Takes the name. */
+static uint32_t add_process(struct builder *b, const struct process *process, uint32_t hash)
+{
+	struct profile *p = b->profile;
+	struct process *processes = NULL;
+
+	if (budget_take(&b->budget, cost_bytes(sizeof(*process), process->name)))
+		processes = builder_grown(b, p->processes, p->process_count, &b->process_room, sizeof(*processes));
+	if (processes)
+		p->processes = processes;
+	if (!processes || lookup_add(&b->process_names, hash, p->process_count)) {
+		free(process->name);
+		return processes ? builder_fail(b, -ENOMEM) : BUILDER_NONE;
 	}
-	processes = builder_grown(b, p->processes, p->process_count, &b->process_room, sizeof(*processes));
-	if (!processes) {
-		free(name);
-		return BUILDER_NONE;
-	}
-	p->processes = processes;
 	p->processes[p->process_count] = *process;
-	p->processes[p->process_count].name = name;
 	return p->process_count++;
+}
+
+uint32_t builder_process(struct builder *b, const struct process *process)
+{
+	struct process key = *process, *have;
+	uint32_t hash, at, found;
+
+	key.name = b->err ? NULL : copy_name(b, process->name ? process->name : "");
+	if (!key.name)
+		return BUILDER_NONE;
+	at = hash = process_hash(&key);
+	while ((found = lookup_next(&b->process_names, hash, &at)) != LOOKUP_NONE) {
+		have = &b->profile->processes[found];
+		if (have->pid != key.pid || have->start_time != key.start_time || strcmp(have->name, key.name) != 0)
+			continue;
+		rec_facts_add(&have->facts, &key.facts);
+		have->ended |= key.ended;
+		have->version = have->version ? have->version : key.version;
+		free(key.name);
+		return found;
+	}
+	return add_process(b, &key, hash);
+}
+
+void builder_describe_process(struct builder *b, uint32_t index, const struct process *process)
+{
+	struct process *have;
+	char *name = NULL;
+
+	if (b->err || index >= b->profile->process_count)
+		return;
+	have = &b->profile->processes[index];
+	if (process->name && process->name[0]) {
+		name = copy_name(b, process->name);
+		if (!name)
+			return;
+	}
+	lookup_remove(&b->process_names, process_hash(have), index);
+	have->pid = process->pid;
+	have->parent_pid = process->parent_pid;
+	have->start_time = process->start_time;
+	have->version = process->version ? process->version : have->version;
+	have->ended |= process->ended;
+	if (name) {
+		free(have->name);
+		have->name = name;
+	}
+	/* Cannot fail: an entry has just been removed. */
+	lookup_add(&b->process_names, process_hash(have), index);
 }
 
 static uint32_t thread_hash(const struct thread_tree *t)
@@ -64,21 +123,21 @@ static bool make_key(struct builder *b, const struct thread_tree *like, struct t
 		return false;
 	if (!like->name)
 		return true;
-	utf8_add_valid(&b->name, like->name, strlen(like->name));
-	ret_key->name = strdup(buf_text(&b->name));
-	b->name.bytes = 0;
-	if (!ret_key->name)
-		builder_fail(b, -ENOMEM);
+	ret_key->name = copy_name(b, like->name);
 	return ret_key->name;
 }
 
-/* Takes the key's name. */
+/* Takes the key's name. BUILDER_NONE without an error: it is beyond the bound. */
 static uint32_t add_thread(struct builder *b, const struct thread_tree *key)
 {
 	uint32_t index = b->free_thread ? b->free_thread - 1 : b->thread_count;
 	struct built_thread *threads = b->threads;
 	struct tree tree = {0};
 
+	if (!budget_take(&b->budget, cost_bytes(sizeof(*threads), key->name))) {
+		free(key->name);
+		return BUILDER_NONE;
+	}
 	if (!b->free_thread)
 		threads = builder_grown(b, b->threads, b->thread_count, &b->thread_room, sizeof(*threads));
 	if (threads)
@@ -92,7 +151,8 @@ static uint32_t add_thread(struct builder *b, const struct thread_tree *key)
 		b->free_thread = threads[index].next_free;
 	else
 		b->thread_count++;
-	threads[index] = (struct built_thread){.like = *key, .tree = tree};
+	threads[index] = (struct built_thread){
+		.like = *key, .tree = tree, .cost_bytes = cost_bytes(sizeof(*threads), key->name)};
 	return index;
 }
 
@@ -151,6 +211,7 @@ void builder_drop_thread(struct builder *b, uint32_t thread)
 		return;
 	t = &b->threads[thread];
 	lookup_remove(&b->thread_names, thread_hash(&t->like), thread);
+	budget_give(&b->budget, t->cost_bytes);
 	tree_release(&t->tree, &b->symbols);
 	b->run_count -= t->like.run_count;
 	free(t->like.runs);

@@ -57,8 +57,8 @@ struct node {
 /* Consecutive samples of a thread that are alike, in the order of time. */
 struct run {
 	uint64_t t_first_ns; /* CLOCK_MONOTONIC of the first sample */
+	uint64_t weight_ns;  /* of one sample may be hours: of a slow rate, or a target that was stopped */
 	uint32_t span_ns;    /* from the first sample to the last */
-	uint32_t weight_ns;
 	uint32_t node;       /* of the thread's tree: the innermost frame; 0: an empty stack */
 	uint32_t status : 8; /* enum thread_status bits */
 	uint32_t count : 24;

@@ -18,6 +18,8 @@
 enum {
 	LEVELS_MAX = 2 * REC_DEPTH_MAX + 16,    /* of objects: two a frame */
 	TEXT_BYTES_MAX = 2 * REC_TEXT_MAX + 64, /* kept of a text */
+	TEXTS_BYTES_MAX = 1 << 30,              /* … of all */
+	TOKEN_BYTES_MAX = 16 << 20, /* of one text, which the parser keeps, and looks at again with each piece */
 };
 
 /* Of a count: with SUM_MAX (dask_tree.c) sums of a tree's nodes stay below 2^64. */
@@ -50,8 +52,10 @@ struct level {
 	uint32_t identifier; /* LEVEL_CHILDREN: of the node that comes next */
 };
 
+/* Each of the parser's calls asks for it. */
 static struct level *top(struct dask_reader *r)
 {
+	r->moved = true;
 	return r->levels.bytes ? (struct level *)(void *)(r->levels.data + r->levels.bytes) - 1 : NULL;
 }
 
@@ -160,6 +164,8 @@ static int on_key(void *context, const unsigned char *key, size_t bytes)
 	struct level *at = top(r);
 
 	at->member = member_of(at->kind, key, bytes);
+	if (r->texts.texts.bytes > TEXTS_BYTES_MAX)
+		return dask_stop(r, "it has more than 1 GiB of names");
 	if (at->kind == LEVEL_CHILDREN)
 		at->identifier = keep(r, key, bytes);
 	return at->kind != LEVEL_CHILDREN || at->identifier != INTERN_FAILED;
@@ -248,7 +254,7 @@ static int on_boolean(void *context, int value)
 static int parse(struct dask_reader *r, yajl_handle parser, struct input *from, struct fault *fault)
 {
 	yajl_status status = yajl_status_ok;
-	uint64_t end = 0;
+	uint64_t end = 0, quiet = 0;
 
 	while (status == yajl_status_ok) {
 		const unsigned char *data;
@@ -261,8 +267,13 @@ static int parse(struct dask_reader *r, yajl_handle parser, struct input *from, 
 			break;
 		}
 		end = from->bytes - bytes;
+		r->moved = false;
 		status = yajl_parse(parser, data, bytes);
 		end += yajl_get_bytes_consumed(parser);
+		quiet = r->moved ? 0 : quiet + bytes;
+		if (quiet > TOKEN_BYTES_MAX)
+			return fault_set(fault, -EPROTO, "", "a text in it is longer than %d MiB (at byte %" PRIu64 ")",
+			                 TOKEN_BYTES_MAX >> 20, end - quiet);
 	}
 	if (builder_error(r->to))
 		return fault_set(fault, builder_error(r->to), "", "%s", strerror(-builder_error(r->to)));

@@ -28,6 +28,7 @@ struct dask_reader {
 	uint32_t thread;
 	uint64_t time_ns, first_ns, trees, untimed, repaired, sum;
 	bool in_history, has_time; /* has_time: of the entry at hand */
+	bool moved;                /* the parser called since the last look */
 	const char *why;           /* static; NULL: nothing is wrong */
 };
 

@@ -91,7 +91,7 @@ int dask_end_tree(struct dask_reader *r)
 	r->trees++;
 	r->untimed += !r->has_time;
 	r->nodes.bytes = 0;
-	if (r->texts.count > DASK_NODES_MAX) /* of earlier trees */
+	if (r->texts.count > DASK_NODES_MAX || r->texts.texts.bytes > 256 << 20) /* of earlier trees */
 		text_set_release(&r->texts);
 	return !builder_error(r->to);
 }

@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The writers and readers of the registry in format.c. Each writer returns 0 or its struct writer's error; what readers return says struct format. */
-/* The writers and readers of the registry in format.c; what they return is said in format.h. */
-/* What the registry in format.c is made of, a few functions a format; struct format says what they do. */
 /* The writers and readers of the registry in format.c, one or two a format; struct format says what they do. */
 #ifndef SAMPLED_EXPORTERS_FORMATS_H
 #define SAMPLED_EXPORTERS_FORMATS_H

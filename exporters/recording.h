@@ -34,6 +34,9 @@ enum {
 	RECORDING_TABLE_MAX = 1 << 20,
 	/* Deepest stack: the deepest in the ring, with its special frames. */
 	RECORDING_DEPTH_MAX = REC_BYTES_MAX / 8,
+	/* An interval in units has fewer bits; so have times, and the writer's one less, so that what is reckoned from them fits, too. */
+	RECORDING_INTERVAL_BITS = 24,
+	RECORDING_TIME_BITS = 56,
 };
 
 #define BLOCK_CLOSE_NS NS_PER_S

@@ -154,7 +154,7 @@ static void give_run(struct replay *r, uint32_t thread, const struct run *run)
 	                           .count = run->count,
 	                           .t_first_ns = run->t_first_ns,
 	                           .t_last_ns = run->t_first_ns + run->span_ns,
-	                           .weight_ns = profile_has(r->profile, VALUE_WALL) ? run->weight_ns : 0,
+	                           .weight_ns = run->weight_ns,
 	                           .status = run->status};
 
 	if (!stack && run->node)

@@ -23,7 +23,8 @@ static bool read_session(struct reader *r, struct cursor *c)
 	interval_units = take_u(c);
 	mode = take_u(c);
 	r->realtime_offset_ns = (uint64_t)take_s(c);
-	if (c->bad || r->has_session || unit_ns == 0 || unit_ns > NS_PER_S || interval_units >> 24 || mode > MODE_GIL)
+	if (c->bad || r->has_session || unit_ns == 0 || unit_ns > NS_PER_S ||
+	    interval_units >> RECORDING_INTERVAL_BITS || mode > MODE_GIL)
 		return false;
 	p->mode = modes[mode];
 	r->unit_ns = (int64_t)unit_ns;
@@ -175,10 +176,13 @@ static void set_facts(struct reader *r)
 	p->malformed_records += r->tally[4];
 }
 
-static void set_values(struct builder *to)
+/* Where no run weighs anything, as in an import that only counts, shares are of samples: then they are the only value. */
+static void set_values(const struct reader *r)
 {
+	if (r->run_count > 0 && !r->has_weight)
+		return;
 	for (uint32_t i = 0; i < VALUE_COUNT; i++)
-		builder_value(to, profile_value_types[i].name, profile_value_types[i].unit, (enum value_index)i);
+		builder_value(r->to, profile_value_types[i].name, profile_value_types[i].unit, (enum value_index)i);
 }
 
 /* How it ended. 0 with *fault filled: what was before is there. */
@@ -211,7 +215,6 @@ static int read_all(struct reader *r, struct fault *fault)
 	enum block_state state = BLOCK_GOOD;
 	int err = 0;
 
-	set_values(r->to);
 	reader_begin_tables(r);
 	while (state == BLOCK_GOOD && !r->at_mark && !builder_error(r->to)) {
 		state = block_next(&r->blocks, &err, fault);
@@ -227,6 +230,7 @@ static int read_all(struct reader *r, struct fault *fault)
 	err = r->at_mark ? 0 : tell_end(r, state, fault);
 	for (uint32_t i = 0; i < r->thread_count; i++)
 		reader_drop_if_excluded(r, &r->threads[i]);
+	set_values(r);
 	set_facts(r);
 	set_times(r);
 	builder_profile(r->to)->sequence = r->at_mark ? r->until : 0;
@@ -236,7 +240,7 @@ static int read_all(struct reader *r, struct fault *fault)
 static void release(struct reader *r)
 {
 	for (uint32_t i = 0; i < r->thread_count; i++) {
-		reader_forget_nodes(&r->threads[i]);
+		reader_forget_nodes(r, &r->threads[i]);
 		free(r->threads[i].like.name);
 	}
 	free(r->threads);
@@ -247,6 +251,7 @@ static void release(struct reader *r)
 	buf_release(&r->stacks);
 	buf_release(&r->files);
 	buf_release(&r->texts);
+	buf_release(&r->touched);
 	free(r->chain);
 	block_reader_release(&r->blocks);
 }
@@ -260,7 +265,7 @@ int recording_read_to_mark(struct input *from, struct builder *to, uint64_t sequ
 		return err;
 	r.chain = calloc(RECORDING_DEPTH_MAX + 1, sizeof(*r.chain));
 	err = r.chain ? read_all(&r, fault) : fault_set(fault, -ENOMEM, "", "out of memory");
-	if (!err && (r.symbols.err || r.stacks.err || r.files.err || r.texts.err || r.processes.err))
+	if (!err && (r.symbols.err || r.stacks.err || r.files.err || r.texts.err || r.processes.err || r.touched.err))
 		err = fault_set(fault, -ENOMEM, "", "out of memory");
 	release(&r);
 	return err;

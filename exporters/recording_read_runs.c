@@ -5,10 +5,19 @@
 
 #include "exporters/recording_reader.h"
 
-enum { PAGE_STACKS = 256, TIME_MAX_BITS = 56 };
+enum { PAGE_STACKS = 256 };
 
-void reader_forget_nodes(struct read_thread *t)
+/* Of where stacks are in the threads' trees; what is beyond is looked up anew. One thread's are far less. */
+#define PAGES_MAX_BYTES (UINT64_C(256) << 20)
+/* Of the files' names that symbols share. */
+#define TEXTS_MAX_BYTES (UINT64_C(1) << 30)
+
+void reader_forget_nodes(struct reader *r, struct read_thread *t)
 {
+	r->pages_bytes -= t->page_count * sizeof(*t->pages);
+	for (uint32_t i = 0; i < t->page_count; i++)
+		if (t->pages[i])
+			r->pages_bytes -= PAGE_STACKS * sizeof(**t->pages);
 	for (uint32_t i = 0; i < t->page_count; i++)
 		free(t->pages[i]);
 	free(t->pages);
@@ -29,6 +38,10 @@ bool reader_symbol(struct reader *r, struct cursor *c)
 
 	if (number == 0) {
 		file = take_text(c, &file_bytes);
+		if (file_bytes > REC_TEXT_MAX) /* as the symbol has it */
+			file_bytes = REC_TEXT_MAX + 1;
+		if (r->texts.bytes + file_bytes > TEXTS_MAX_BYTES)
+			return false;
 		text = (struct text){.off = r->texts.bytes, .bytes = file_bytes};
 		buf_add(&r->texts, file, file_bytes);
 		buf_add(&r->files, &text, sizeof(text));
@@ -39,7 +52,7 @@ bool reader_symbol(struct reader *r, struct cursor *c)
 		file = r->texts.data + text.off;
 		file_bytes = text.bytes;
 	}
-	if (c->bad || (kind != FRAME_PYTHON && kind != FRAME_SPECIAL) || flags > UINT8_MAX ||
+	if (c->bad || kind > FRAME_SPECIAL || flags > UINT8_MAX ||
 	    COUNT(r->symbols, struct read_symbol) >= RECORDING_TABLE_MAX)
 		return false;
 	symbol.symbol = builder_symbol(r->to, name, name_bytes, file_bytes ? file : "", file_bytes, symbol.first_line,
@@ -68,14 +81,27 @@ bool reader_stack(struct reader *r, struct cursor *c)
 	return true;
 }
 
+/* The thread has something of the tables at hand. */
+static void touch(struct reader *r, uint32_t index)
+{
+	if (r->threads[index].touched)
+		return;
+	r->threads[index].touched = true;
+	buf_add(&r->touched, &index, sizeof(index));
+}
+
 bool reader_begin_tables(struct reader *r)
 {
 	const struct read_stack empty = {0};
 
-	for (uint32_t i = 0; i < r->thread_count; i++) {
-		reader_forget_nodes(&r->threads[i]);
-		r->threads[i].stack = 0;
+	for (uint32_t i = 0; i < COUNT(r->touched, uint32_t); i++) {
+		struct read_thread *t = &r->threads[((uint32_t *)r->touched.data)[i]];
+
+		reader_forget_nodes(r, t);
+		t->stack = 0;
+		t->touched = false;
 	}
+	r->touched.bytes = 0;
 	r->symbols.bytes = r->stacks.bytes = r->files.bytes = r->texts.bytes = 0;
 	r->last_symbol = 0;
 	buf_add(&r->stacks, &empty, sizeof(empty));
@@ -83,7 +109,7 @@ bool reader_begin_tables(struct reader *r)
 }
 
 /* Where a thread keeps the node of a stack, or NULL without memory. */
-static uint32_t *place_of(struct read_thread *t, uint32_t stack)
+static uint32_t *place_of(struct reader *r, struct read_thread *t, uint32_t stack)
 {
 	uint32_t page = stack / PAGE_STACKS;
 
@@ -94,12 +120,22 @@ static uint32_t *place_of(struct read_thread *t, uint32_t stack)
 		if (!larger)
 			return NULL;
 		memset(larger + t->page_count, 0, (count - t->page_count) * sizeof(*larger));
+		r->pages_bytes += (count - t->page_count) * sizeof(*larger);
 		t->pages = larger;
 		t->page_count = count;
 	}
-	if (!t->pages[page])
+	if (!t->pages[page]) {
 		t->pages[page] = calloc(PAGE_STACKS, sizeof(**t->pages));
+		r->pages_bytes += t->pages[page] ? PAGE_STACKS * sizeof(**t->pages) : 0;
+	}
 	return t->pages[page] ? &t->pages[page][stack % PAGE_STACKS] : NULL;
+}
+
+/* All at once, so that it is seldom. */
+static void forget_all_nodes(struct reader *r)
+{
+	for (uint32_t i = 0; i < COUNT(r->touched, uint32_t); i++)
+		reader_forget_nodes(r, &r->threads[((uint32_t *)r->touched.data)[i]]);
 }
 
 /* The thread's node for a stack, made with those above it that are missing. */
@@ -108,8 +144,10 @@ static uint32_t find_node(struct reader *r, struct read_thread *t, uint32_t stac
 	const struct read_stack *stacks = (const struct read_stack *)r->stacks.data;
 	uint32_t depth = 0, node = 0;
 
+	if (r->pages_bytes > PAGES_MAX_BYTES)
+		forget_all_nodes(r);
 	for (uint32_t at = stack; at != 0; at = stacks[at].parent) {
-		uint32_t *place = place_of(t, at);
+		uint32_t *place = place_of(r, t, at);
 
 		if (!place)
 			return BUILDER_NONE;
@@ -124,7 +162,7 @@ static uint32_t find_node(struct reader *r, struct read_thread *t, uint32_t stac
 
 		node = builder_child(r->to, t->thread, node, stacks[at].symbol, stacks[at].line);
 		if (node != BUILDER_NONE)
-			*place_of(t, at) = node + 1;
+			*place_of(r, t, at) = node + 1;
 	}
 	return node;
 }
@@ -142,7 +180,7 @@ static uint32_t node_of(struct reader *r, struct read_thread *t, uint32_t stack)
 
 static bool is_time(int64_t units)
 {
-	return units > -(INT64_C(1) << TIME_MAX_BITS) && units < INT64_C(1) << TIME_MAX_BITS;
+	return units > -(INT64_C(1) << RECORDING_TIME_BITS) && units < INT64_C(1) << RECORDING_TIME_BITS;
 }
 
 /* What is expected of hostile numbers wraps, and is checked before it counts. */
@@ -212,6 +250,7 @@ bool reader_run(struct reader *r, unsigned tag)
 	if (weight < 0 || !is_time(weight) || c->bad || r->blocks.columns[COLUMN_STACKS].bad ||
 	    r->blocks.columns[COLUMN_TIMES].bad)
 		return false;
+	touch(r, (uint32_t)index);
 	t->has_run = true;
 	t->stack = (uint32_t)stack;
 	t->t_last = last;
@@ -222,6 +261,7 @@ bool reader_run(struct reader *r, unsigned tag)
 	process->samples_since += count;
 	process->runs_since++;
 	r->run_count++;
+	r->has_weight |= weight > 0;
 	builder_run(r->to, t->thread, node_of(r, t, t->stack), to_ns(r, first), to_ns(r, last), count,
 	            (uint64_t)weight * (uint64_t)r->unit_ns, t->status);
 	return true;
@@ -239,6 +279,7 @@ bool reader_rest(struct reader *r, struct cursor *c)
 	t = &r->threads[index];
 	if (builder_has_window(r->to) || !t->has_run)
 		return true;
+	r->has_weight |= rest_ns != 0;
 	node_add(&last, 0, rest_ns, t->status);
 	memcpy(values, last.self, sizeof(values));
 	builder_add(r->to, t->thread, node_of(r, t, t->stack), values);

@@ -32,9 +32,8 @@ static bool add_process(struct reader *r, const struct process *process)
 
 bool reader_target(struct reader *r, struct cursor *c)
 {
-	struct profile *p = builder_profile(r->to);
 	uint64_t index = take_u(c), event = take_u(c);
-	struct process process = {.ended = event == TARGET_EXITED}, *kept;
+	struct process process = {.ended = event == TARGET_EXITED};
 	struct read_process *known;
 	const char *name;
 	size_t bytes;
@@ -55,22 +54,9 @@ bool reader_target(struct reader *r, struct cursor *c)
 		free(process.name);
 		return added;
 	}
-	if (known->process >= p->process_count || !process.name) {
-		free(process.name);
-		return true;
-	}
-	kept = &p->processes[known->process];
-	kept->pid = process.pid;
-	kept->parent_pid = process.parent_pid;
-	kept->start_time = process.start_time;
-	kept->version = process.version ? process.version : kept->version;
-	kept->ended |= process.ended;
-	if (bytes) {
-		free(kept->name);
-		kept->name = process.name;
-	} else {
-		free(process.name);
-	}
+	if (process.name)
+		builder_describe_process(r->to, known->process, &process);
+	free(process.name);
 	return true;
 }
 
@@ -118,9 +104,10 @@ static void begin_thread(struct reader *r, struct read_thread *t, uint32_t index
 
 	if (of->thread_count >= of->fold_at)
 		fold_ended(r, of);
-	reader_forget_nodes(t);
+	reader_forget_nodes(r, t);
 	free(t->like.name);
-	*t = (struct read_thread){.thread = BUILDER_NONE, .live = true, .process = process, .next = index};
+	*t = (struct read_thread){
+		.thread = BUILDER_NONE, .live = true, .touched = t->touched, .process = process, .next = index};
 	of->thread_count++;
 }
 
@@ -164,7 +151,7 @@ bool reader_thread(struct reader *r, struct cursor *c)
 	t->excluded = flags & THREAD_EXCLUDED;
 	if (flags & THREAD_ENDED) {
 		reader_drop_if_excluded(r, t);
-		reader_forget_nodes(t);
+		reader_forget_nodes(r, t);
 		t->live = false;
 		buf_add(&of->ended, &t->thread, sizeof(t->thread));
 	}

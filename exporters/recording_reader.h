@@ -18,6 +18,7 @@ struct read_stack {
 struct read_thread {
 	uint32_t thread; /* the builder's; BUILDER_NONE: there is no memory for it */
 	bool live, has_run, excluded;
+	bool touched; /* it is in the reader's `touched` */
 	uint32_t process, next, stack;
 	unsigned status;
 	int64_t t_last, due;
@@ -40,7 +41,7 @@ struct reader {
 	struct block_reader blocks;
 	struct builder *to;
 	uint64_t until; /* sequence of the mark to stop at; 0: none */
-	bool has_session, ended, at_mark;
+	bool has_session, ended, at_mark, has_weight;
 	uint64_t realtime_offset_ns, base_ns, mark_ns, run_count;
 	int64_t unit_ns, interval_units;
 	uint64_t tally[TALLY_FIELDS];
@@ -52,7 +53,9 @@ struct reader {
 	uint32_t last_symbol, last_thread;
 	int64_t last_first;
 	struct ticks ticks;
-	uint32_t *chain; /* owned: room for the stacks that one look-up walks */
+	struct buf touched;   /* uint32_t: the threads with pages, or a last stack, of the tables at hand */
+	uint64_t pages_bytes; /* of all threads */
+	uint32_t *chain;      /* owned: room for the stacks that one look-up walks */
 };
 
 struct text {
@@ -79,6 +82,6 @@ bool reader_begin_tables(struct reader *r);
 /* A thread that is over, and of which nothing was wanted, is not in the profile. */
 void reader_drop_if_excluded(struct reader *r, struct read_thread *t);
 /* What is known of where stacks are in a thread's tree. */
-void reader_forget_nodes(struct read_thread *t);
+void reader_forget_nodes(struct reader *r, struct read_thread *t);
 
 #endif

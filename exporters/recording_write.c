@@ -283,6 +283,7 @@ int recording_open(int *ret_fd, const char *path, struct fault *fault)
 int recording_writer_new(struct recording_writer **ret_writer, int fd, const struct recording_options *options)
 {
 	struct recording_writer *w = calloc(1, sizeof(*w));
+	uint64_t interval_units;
 	int err;
 
 	if (!w)
@@ -293,7 +294,10 @@ int recording_writer_new(struct recording_writer **ret_writer, int fd, const str
 	/* The sampler waits up to a quarter of an interval at random; finer times would tell of little else. */
 	w->unit_ns = options->interval_ns ? (int64_t)(options->interval_ns / UNITS_AN_INTERVAL) : 100;
 	w->unit_ns = w->unit_ns < 1 ? 1 : w->unit_ns > (int64_t)NS_PER_MS ? (int64_t)NS_PER_MS : w->unit_ns;
-	w->interval_units = (int64_t)options->interval_ns / w->unit_ns;
+	/* Only what is expected hangs on it: of hours and more, as an import may say, it need not be true. */
+	interval_units = options->interval_ns / (uint64_t)w->unit_ns;
+	w->interval_units = interval_units >> RECORDING_INTERVAL_BITS ? (INT64_C(1) << RECORDING_INTERVAL_BITS) - 1
+	                                                              : (int64_t)interval_units;
 	w->epoch = 1;
 	w->stack_count = 1;
 	w->stack_room = 256;

@@ -205,15 +205,20 @@ static int64_t to_units(const struct recording_writer *w, uint64_t t_ns)
 	return units - (off_ns % w->unit_ns < 0);
 }
 
+static bool is_time(int64_t units)
+{
+	return units >> (RECORDING_TIME_BITS - 1) == 0 || units >> (RECORDING_TIME_BITS - 1) == -1;
+}
+
 /* The weight in units; *ret_expected is what a reader takes it for. What is not whole is kept for later. */
 static int64_t take_weight(struct recording_writer *w, struct known_thread *t, const struct rec_stack *record,
                            int64_t t_last, int64_t *ret_expected)
 {
 	int64_t expected = t->has_run ? t_last - t->t_last : (int64_t)record->count * w->interval_units;
-	int64_t weight_ns = (int64_t)record->weight_ns + t->rest_ns, weight = expected;
-	int64_t off_ns = weight_ns - expected * w->unit_ns;
+	int64_t weight_ns = (int64_t)record->weight_ns + t->rest_ns, weight = expected, expected_ns;
 
-	if (expected < 0 || off_ns >= 2 * w->unit_ns || off_ns <= -2 * w->unit_ns)
+	if (expected < 0 || __builtin_mul_overflow(expected, w->unit_ns, &expected_ns) ||
+	    weight_ns - expected_ns >= 2 * w->unit_ns || weight_ns - expected_ns <= -2 * w->unit_ns)
 		weight = weight_ns > 0 ? weight_ns / w->unit_ns : 0;
 	t->rest_ns = weight_ns - weight * w->unit_ns;
 	*ret_expected = expected;
@@ -230,7 +235,11 @@ static void write_run(struct recording_writer *w, uint32_t index, const struct r
 
 	if (record->count == 1)
 		t_last = t_first;
+	if (!is_time(t_first) || !is_time(t_last) || record->weight_ns > INT64_MAX / 2)
+		return recording_fail(w, -ERANGE);
 	weight = take_weight(w, t, record, t_last, &expected);
+	if (!is_time(weight))
+		return recording_fail(w, -ERANGE);
 	tag |= w->last_thread < w->thread_count && w->threads[w->last_thread].next == index ? 0 : RUN_THREAD;
 	tag |= t->stack_epoch == w->epoch && t->stack == stack ? 0 : RUN_STACK;
 	tag |= t->has_run && t->status == record->status ? 0 : RUN_STATUS;

@@ -214,8 +214,10 @@ int stats_select(struct stats_selection *ret_selection, const struct stats *stat
 
 	*s = (struct stats_selection){.functions = malloc((stats->count + (size_t)1) * sizeof(*s->functions)),
 	                              .count = stats->count};
-	if (!s->functions)
+	if (!s->functions) {
+		s->count = 0;
 		return -ENOMEM;
+	}
 	memcpy(s->functions, stats->listing, stats->count * sizeof(*s->functions));
 	if (stats->is_sorted) {
 		buf_puts(&s->message, "   Ordered by: ");

@@ -27,7 +27,7 @@
 
 enum { RECORD_REPEAT, RECORD_FULL, RECORD_SUFFIX, RECORD_POP_PUSH };
 
-enum { RECORD_HEAD_BYTES = 13, DEPTH_CUT = 256, THREADS_MAX = 1 << 20 };
+enum { RECORD_HEAD_BYTES = 13, DEPTH_CUT = 256, THREADS_MAX = 1 << 20, LEVELS_MAX = 1 << 24 };
 
 /* Bits of the profiler's status. */
 enum { HAS_GIL = 1, ON_CPU = 2, CPU_UNKNOWN = 4, GIL_REQUESTED = 8, HAS_EXCEPTION = 16, MAIN_THREAD = 32 };
@@ -60,6 +60,7 @@ struct replay {
 	bool *is_internal; /* of each frame */
 	struct replayed *threads;
 	uint32_t thread_count, thread_room;
+	uint64_t level_room; /* of all threads */
 	struct lookup by_tid;
 	uint64_t records, samples, weight_ns, cut;
 };
@@ -138,7 +139,10 @@ static int push(struct replay *r, struct replayed *t, uint64_t keep, uint64_t co
 		if (!larger)
 			return fault_set(r->fault, -ENOMEM, "", "out of memory");
 		t->levels = larger;
+		r->level_room += keep + count - t->room;
 		t->room = (uint32_t)(keep + count);
+		if (r->level_room > LEVELS_MAX)
+			return malformed(r, "the stacks of all threads have more than 16,777,216 frames");
 	}
 	for (uint64_t i = keep + count; i-- > keep;) {
 		if (!tachyon_stream_varint(&r->stream, UINT32_MAX, &frame) || frame >= r->file.frame_count) {

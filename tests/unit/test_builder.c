@@ -461,3 +461,56 @@ Test(builder, errors_stick)
 	builder_free(b);
 	builder_free(NULL);
 }
+
+Test(builder, threads_and_processes_are_bounded, .timeout = 60)
+{
+	struct builder_options options = {.memory_max_bytes = 1 << 20};
+	struct profile *profile;
+	struct builder *b;
+	char name[32];
+
+	cr_assert_eq(builder_new(&b, &options), 0);
+	for (int i = 0; i < 100000; i++) {
+		uint32_t process, thread, node;
+
+		snprintf(name, sizeof(name), "%d", i);
+		process = i < 100 ? builder_process(b, &(struct process){.pid = i, .name = name}) : 0;
+		thread = builder_thread(b, &(struct thread_tree){.process = process, .name = name});
+		node = builder_child(b, thread, 0, builder_symbol(b, "f", 1, "", 0, 0, FRAME_PYTHON, 0), 0);
+		builder_add(b, thread, node, (const uint64_t[VALUE_COUNT]){[VALUE_SAMPLES] = 1});
+	}
+	for (int i = 0; i < 100000; i++) {
+		snprintf(name, sizeof(name), "p%d", i);
+		builder_process(b, &(struct process){.pid = i, .name = name});
+	}
+	cr_assert_eq(builder_finish(b, &profile), 0);
+	cr_assert(profile->thread_count > 100 && profile->thread_count < 2000, "%u", profile->thread_count);
+	cr_assert_lt(profile->process_count, 10000u);
+	cr_assert_eq(profile_sum(profile, VALUE_SAMPLES) + profile->out_of_memory, 100000u);
+	profile_free(profile);
+	builder_free(b);
+}
+
+Test(builder, processes_are_found_as_they_are_called_now)
+{
+	struct process first = {.pid = 1, .name = (char[]){"a"}},
+		       then = {.pid = 2, .name = (char[]){"b"}, .ended = true};
+	struct profile *profile;
+	struct builder *b;
+
+	cr_assert_eq(builder_new(&b, &(struct builder_options){0}), 0);
+	cr_assert_eq(builder_process(b, &first), 0u);
+	builder_describe_process(b, 0, &then);
+	builder_describe_process(b, 7, &then);
+	cr_assert_eq(builder_process(b, &then), 0u);
+	cr_assert_eq(builder_process(b, &first), 1u);
+	builder_describe_process(b, 1, &(struct process){.pid = 3, .name = (char[]){""}});
+	cr_assert_eq(builder_finish(b, &profile), 0);
+	cr_assert_eq(profile->process_count, 2u);
+	cr_assert(profile->processes[0].ended && !profile->processes[1].ended);
+	cr_assert_str_eq(profile->processes[0].name, "b");
+	cr_assert_str_eq(profile->processes[1].name, "a", "an empty name changes nothing");
+	cr_assert_eq(profile->processes[1].pid, 3);
+	profile_free(profile);
+	builder_free(b);
+}

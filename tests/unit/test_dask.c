@@ -249,6 +249,11 @@ Test(dask, refused)
 	for (int i = 0; i < 40000; i++)
 		buf_puts(&deep, "{\"children\":{\"a\":");
 	refuse(buf_text(&deep), "nested too deep");
+	deep.bytes = 0;
+	buf_puts(&deep, "{\"identifier\": \"");
+	for (int i = 0; i < 17 << 10; i++)
+		buf_printf(&deep, "%01024d", i);
+	refuse(buf_text(&deep), "longer than 16 MiB");
 	buf_release(&deep);
 }
 

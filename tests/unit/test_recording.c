@@ -255,8 +255,7 @@ Test(recording, head_and_session_are_these_bytes)
 		1,     9,          /* SESSION, its length */
 		0x92,  0xf4, 0x01, /* 31,250 */
 		0xc0,  0x84, 0x3d, /* 1,000,000 */
-		32,
-		1,                 /* cpu */
+		32,    1,          /* cpu */
 		20,                /* +10 */
 	};
 	const struct recording_options options = {.interval_ns = NS_PER_MS, .mode = MODE_CPU, .realtime_offset_ns = 10};
@@ -557,14 +556,12 @@ Test(recording, any_byte_flipped_is_found)
 }
 
 /* Writes a block with these columns as a valid one, behind a head and a session. */
-static int read_crafted(const unsigned char *items, size_t item_bytes, const char *rest, size_t rest_bytes,
-                        struct fault *fault)
+static int read_crafted_profile(const unsigned char *items, size_t item_bytes, const char *stacks, size_t stack_bytes,
+                                struct profile **ret_profile, struct fault *fault)
 {
 	static const unsigned char session[] = {1, 7, 1, 100, 100, 0, 0, 0, 0};
 	unsigned char data[512] = RECORDING_MAGIC "\1\0\0\0", *at = data + 16;
-	struct profile *profile;
 	uint32_t crc;
-	int err;
 
 	crc = crc32c(0, data, 12);
 	memcpy(data + 12, &crc, 4);
@@ -580,18 +577,58 @@ static int read_crafted(const unsigned char *items, size_t item_bytes, const cha
 		} else {
 			body[0] = (unsigned char)item_bytes;
 			memcpy(body + 3, items, item_bytes);
-			memcpy(body + 3 + item_bytes, rest, rest_bytes);
-			body[2] = (unsigned char)rest_bytes;
-			bytes = (uint32_t)(3 + item_bytes + rest_bytes);
+			memcpy(body + 3 + item_bytes, stacks, stack_bytes);
+			body[1] = (unsigned char)stack_bytes;
+			bytes = (uint32_t)(3 + item_bytes + stack_bytes);
 		}
 		memcpy(at + 4, &bytes, 4);
 		crc = crc32c(crc32c(0, at, 8), body, bytes);
 		memcpy(at + 8, &crc, 4);
 		at = body + bytes;
 	}
-	err = read_bytes((const char *)data, (size_t)(at - data), &(struct builder_options){0}, 0, &profile, fault);
+	return read_bytes((const char *)data, (size_t)(at - data), &(struct builder_options){0}, 0, ret_profile, fault);
+}
+
+static int read_crafted(const unsigned char *items, size_t item_bytes, const char *stacks, size_t stack_bytes,
+                        struct fault *fault)
+{
+	struct profile *profile;
+	int err = read_crafted_profile(items, item_bytes, stacks, stack_bytes, &profile, fault);
+
 	profile_free(profile);
 	return err;
+}
+
+/* A thread's last stack, and where its stacks are in its tree, go with a RESET; a thread that came anew is no exception. */
+Test(recording, a_reset_forgets_stacks)
+{
+	static const unsigned char items[] = {
+		8,    1, 5,                                     /* CLOCK */
+		4,    8, 0, 0,  0, 1, 0,   0, 0, 0,             /* TARGET 0 */
+		5,    7, 0, 8,  0, 0, 1,   0, 0,                /* THREAD 0, new */
+		2,    7, 0, 0,  1, 1, 'f', 0, 0,                /* SYMBOL 1 */
+		3,    3, 1, 2,  0,                              /* STACK 1 */
+		0xf2, 0, 0,                                     /* a run of thread 0 on stack 1 */
+		5,    7, 0, 8,  0, 0, 1,   0, 0,                /* THREAD 0, new again */
+		0xf2, 0, 0,                                     /* a run on stack 1 */
+		11,   0,                                        /* RESET */
+		0x82,                                           /* a run on the last stack */
+		2,    7, 0, 0,  1, 1, 'g', 0, 0, 3, 3, 1, 2, 0, /* SYMBOL 1, STACK 1 */
+		0xf2, 0, 0, 12, 0,                              /* a run on it; END */
+	};
+	struct profile *profile;
+	struct fault fault;
+
+	cr_assert_eq(read_crafted_profile(items, sizeof(items), "\1\1\1", 3, &profile, &fault), 0, "%s", fault.why);
+	cr_assert_str_empty(fault.why);
+	cr_assert_eq(profile->thread_count, 2u);
+	cr_assert_eq(profile->threads[1].nodes[0].self[VALUE_SAMPLES], 1u, "on no stack");
+	cr_assert_eq(profile->threads[1].node_count, 3u);
+	cr_assert_str_eq(profile->symbols[profile->threads[1].nodes[1].symbol].name, "f");
+	cr_assert_str_eq(profile->symbols[profile->threads[1].nodes[2].symbol].name, "g");
+	for (uint32_t i = 1; i < 3; i++)
+		cr_assert_eq(profile->threads[1].nodes[i].self[VALUE_SAMPLES], 1u);
+	profile_free(profile);
 }
 
 Test(recording, nonsense_with_a_right_sum_is_refused)
@@ -724,4 +761,86 @@ Test(recording, a_profile_of_more_stacks_than_fit_the_table)
 	profile_free(back);
 	close(m.fd);
 	free(m.data);
+}
+
+/* A profile of one run on f, of this kind, in the thread 1 of process 1; with all of our values, if weight_ns is not 0. */
+static struct profile *profile_of_run(uint8_t kind, uint64_t interval_ns, uint64_t t_first_ns, uint64_t t_last_ns,
+                                      uint64_t count, uint64_t weight_ns)
+{
+	struct builder_options options = {.runs = true};
+	struct profile *profile;
+	struct builder *b;
+	uint32_t thread;
+
+	cr_assert_eq(builder_new(&b, &options), 0);
+	for (uint32_t i = 0; i < VALUE_COUNT && weight_ns; i++)
+		builder_value(b, profile_value_types[i].name, profile_value_types[i].unit, (enum value_index)i);
+	builder_process(b, &(struct process){.pid = 1, .name = (char[]){"p"}});
+	builder_profile(b)->interval_ns = interval_ns;
+	thread = builder_thread(b, &(struct thread_tree){.tid = 1});
+	for (int i = 0; i < 2; i++)
+		builder_run(b, thread, builder_child(b, thread, 0, builder_symbol(b, "f", 1, "a", 1, 1, kind, 0), 1),
+		            i ? t_last_ns : t_first_ns, i ? t_last_ns : t_first_ns, count, weight_ns, 0);
+	cr_assert_eq(builder_finish(b, &profile), 0);
+	builder_free(b);
+	return profile;
+}
+
+/* Writes the profile, which is freed, as a recording, and reads it back; NULL: it could not be written, and *ret_err says why. */
+static struct profile *write_and_read(struct profile *profile, int *ret_err)
+{
+	static struct writer to;
+	struct made m = {.fd = memfd_create("recording", MFD_CLOEXEC)};
+	struct profile *back = NULL;
+
+	writer_open_fd(&to, m.fd);
+	*ret_err = recording_write(profile, &(struct export_options){0}, &to);
+	writer_close(&to, &(struct fault){0});
+	load_bytes(&m);
+	if (!*ret_err)
+		back = read_back(&m, &(struct builder_options){.runs = true});
+	profile_free(profile);
+	close(m.fd);
+	free(m.data);
+	return back;
+}
+
+Test(recording, imports_come_back)
+{
+	const uint64_t day_ns = 86400 * NS_PER_S;
+	struct profile *back;
+	int err;
+
+	back = write_and_read(profile_of_run(FRAME_NATIVE, 0, NS_PER_S, 2 * NS_PER_S, 1, NS_PER_MS), &err);
+	cr_assert_eq(back->symbols[back->threads[0].nodes[1].symbol].kind, FRAME_NATIVE);
+	cr_assert_eq(profile_sum(back, VALUE_WALL), 2 * (uint64_t)NS_PER_MS);
+	profile_free(back);
+	back = write_and_read(profile_of_run(FRAME_NATIVE, 0, NS_PER_S, 2 * NS_PER_S, 3, 0), &err);
+	cr_assert_eq(profile_sum(back, VALUE_SAMPLES), 6u);
+	cr_assert_eq(profile_weight(back), VALUE_SAMPLES, "shares are of what is there");
+	profile_free(back);
+	back = write_and_read(profile_of_run(FRAME_PYTHON, day_ns, NS_PER_S, 9 * day_ns, 1 << 20, day_ns), &err);
+	cr_assert_eq(back->interval_ns, day_ns);
+	cr_assert_eq(profile_sum(back, VALUE_SAMPLES), UINT64_C(2) << 20);
+	cr_assert_eq(back->threads[0].t_last_ns, 9 * day_ns);
+	profile_free(back);
+	back = write_and_read(profile_of_run(FRAME_PYTHON, 10 * NS_PER_S, NS_PER_S, 11 * NS_PER_S, 1, 10 * NS_PER_S),
+	                      &err);
+	cr_assert_eq(profile_sum(back, VALUE_WALL), 20 * NS_PER_S, "a run's weight is not cut at 2^32 ns");
+	cr_assert_eq(back->threads[0].runs[1].weight_ns, 10 * NS_PER_S);
+	profile_free(back);
+}
+
+Test(recording, times_that_do_not_fit_are_no_recording)
+{
+	int err;
+
+	cr_assert_null(write_and_read(profile_of_run(FRAME_PYTHON, 1, 1, UINT64_C(1) << 62, 1, 1), &err));
+	cr_assert_eq(err, -ERANGE);
+	cr_assert_null(write_and_read(profile_of_run(FRAME_PYTHON, 1, UINT64_C(1) << 63, 1, 1, 1), &err));
+	cr_assert_eq(err, -ERANGE);
+	for (int bits = 57; bits < 64; bits += 6) {
+		cr_assert_null(write_and_read(profile_of_run(FRAME_PYTHON, 1, 1, 2, 1, UINT64_C(1) << bits), &err));
+		cr_assert_eq(err, -ERANGE);
+	}
 }

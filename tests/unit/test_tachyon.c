@@ -469,3 +469,23 @@ Test(tachyon, a_regular_file_is_read_in_place)
 	input_close(&in);
 	unlink(path);
 }
+
+/* Each thread's stack is kept: what a small packed file can ask for is bounded. */
+Test(tachyon, stacks_of_all_threads_are_bounded, .timeout = 120)
+{
+	const struct builder_options options = {.memory_max_bytes = 1 << 16};
+	const uint32_t threads = 1025;
+	struct profile *profile;
+	struct fault fault;
+
+	made.bytes = 0;
+	for (uint32_t i = 0; i < threads; i++) {
+		full(i + 1, "1 1 16384");
+		for (int frame = 0; frame < 16384; frame++)
+			buf_putc(&made, 0);
+	}
+	wrap(&(struct parts){.samples = threads, .interval_us = 1000, .threads = threads, .config = 1});
+	cr_assert_eq(read_as(&profile, "tachyon", made.data, made.bytes, &options, &fault), -EPROTO);
+	cr_assert(strstr(fault.why, "stacks of all threads"), "%s", fault.why);
+	buf_release(&made);
+}
