@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/tempfile.h"
 #include "daemon/error.h"
 #include "daemon/load.h"
 #include "exporters/writer.h"
@@ -33,24 +34,14 @@ int recorder_check(const char *path, struct fault *fault)
 	return 0;
 }
 
-/* A file without a name, that goes with us. A descriptor or -errno. */
-static int open_nameless(const char *beside)
+/* A file without a name in the folder of the first output, where there is room for it. */
+static int open_beside(const char *path)
 {
-	const char *slash = beside ? strrchr(beside, '/') : NULL, *temporary = getenv("TMPDIR");
-	char *directory = slash ? strndup(beside, (size_t)(slash - beside) + 1) : strdup("."), *name;
-	int fd = directory ? open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600) : -1;
+	const char *slash = path ? strrchr(path, '/') : NULL;
+	char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+	int fd = folder ? tempfile_open(folder) : -ENOMEM;
 
-	free(directory);
-	if (fd >= 0)
-		return fd;
-	if (asprintf(&name, "%s/sampled-XXXXXX", temporary && temporary[0] ? temporary : "/tmp") < 0)
-		return -ENOMEM;
-	fd = mkostemp(name, O_CLOEXEC);
-	if (fd < 0)
-		fd = -errno;
-	else
-		unlink(name);
-	free(name);
+	free(folder);
 	return fd;
 }
 
@@ -73,7 +64,7 @@ int recorder_start(struct recorder *r, struct aggregator *aggregator, const stru
 
 	if (r->path)
 		err = recording_open(&r->fd, r->path, &fault);
-	else if ((r->fd = open_nameless(r->beside)) < 0)
+	else if ((r->fd = open_beside(r->beside)) < 0)
 		err = fault_set(&fault, r->fd, "TMPDIR names a directory for it", "%s", strerror(-r->fd));
 	if (!err) {
 		r->aggregator = aggregator;

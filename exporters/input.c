@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/tempfile.h"
 #include "exporters/unpack.h"
 
 enum { PEEK_MAX = 4096 };
@@ -93,40 +94,13 @@ int input_rewind(struct input *in)
 	return in->err;
 }
 
-static int write_all(int fd, const unsigned char *data, size_t bytes)
-{
-	while (bytes > 0) {
-		ssize_t done = write(fd, data, bytes);
-
-		if (done < 0 && errno != EINTR)
-			return -errno;
-		if (done > 0) {
-			data += done;
-			bytes -= (size_t)done;
-		}
-	}
-	return 0;
-}
-
-/* A file that is gone when it is closed. -errno: none could be made. */
-static int open_nameless(void)
-{
-	const char *directory = secure_getenv("TMPDIR");
-	int fd = open(directory ? directory : "/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-
-	/* Not every file system can do that; memory is bounded by max_bytes then. */
-	if (fd < 0)
-		fd = memfd_create("input", MFD_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
 int input_keep(struct input *in, uint64_t max_bytes)
 {
 	int fd, err = 0;
 
 	if (in->start_off >= 0)
 		return 0;
-	fd = open_nameless();
+	fd = tempfile_open(NULL);
 	if (fd < 0)
 		return in->err = fd;
 	while (!err) {

@@ -6,9 +6,9 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/tempfile.h"
 #include "exporters/formats.h"
 #include "exporters/recording.h"
 
@@ -278,17 +278,6 @@ static int record_profile(struct replay *r, int fd)
 	return err;
 }
 
-/* The writer of recordings wants a file of its own. */
-static int temporary_file(void)
-{
-	const char *folder = getenv("TMPDIR");
-	int fd = open(folder && folder[0] == '/' ? folder : "/var/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-
-	if (fd < 0)
-		fd = memfd_create("recording", MFD_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
 int recording_write(const struct profile *profile, const struct export_options *options, struct writer *to)
 {
 	struct replay r = {.profile = profile,
@@ -300,7 +289,8 @@ int recording_write(const struct profile *profile, const struct export_options *
 	                             .attached_ns = profile->t_start_ns,
 	                             .first_ns = profile->t_start_ns,
 	                             .last_ns = profile->t_end_ns}};
-	int fd = temporary_file(), err = fd < 0 ? fd : record_profile(&r, fd);
+	/* The writer of recordings wants a file of its own. */
+	int fd = tempfile_open(NULL), err = fd < 0 ? fd : record_profile(&r, fd);
 	char piece[16384];
 	ssize_t got = 0;
 

@@ -11,12 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char *folder(void)
-{
-	const char *chosen = secure_getenv("TMPDIR");
-
-	return chosen && chosen[0] == '/' ? chosen : "/var/tmp";
-}
+#include "base/tempfile.h"
 
 static int make_path(char path[PATH_MAX])
 {
@@ -25,16 +20,18 @@ static int make_path(char path[PATH_MAX])
 
 	if (getrandom(number, sizeof(number), 0) != sizeof(number))
 		return -EIO;
-	length = snprintf(path, PATH_MAX, "%s/sampled-%016" PRIx64 "%016" PRIx64, folder(), number[0], number[1]);
+	length = snprintf(path, PATH_MAX, "%s/sampled-%016" PRIx64 "%016" PRIx64, tempfile_folder(), number[0],
+	                  number[1]);
 	return length < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
-/* A file without a name, so that nothing is left of it however we end; where the file system has no such thing, it has a name until it is open. */
+/* A file without a name, so that nothing is left of it however we end; where the file system has no such thing, it has a name
+ * until it is open. (Not tempfile_open(): one that lost its name there can be given none again.) */
 static int open_nameless(struct spool *spool)
 {
 	int err;
 
-	spool->fd = open(folder(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	spool->fd = open(tempfile_folder(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (spool->fd >= 0)
 		return 0;
 	if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)
@@ -45,21 +42,6 @@ static int open_nameless(struct spool *spool)
 	spool->fd = open(spool->path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (spool->fd < 0)
 		return -errno;
-	return 0;
-}
-
-static int write_all(int fd, const unsigned char *data, size_t bytes)
-{
-	while (bytes > 0) {
-		ssize_t done = write(fd, data, bytes);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done <= 0)
-			return done < 0 ? -errno : -EIO;
-		data += done;
-		bytes -= (size_t)done;
-	}
 	return 0;
 }
 
@@ -79,7 +61,8 @@ static int copy(struct spool *spool, struct input *in, uint64_t max_bytes, struc
 
 		if (err)
 			return fault_set(fault, err, "TMPDIR names another folder",
-			                 "cannot copy it to a temporary file in %s: %s", folder(), strerror(-err));
+			                 "cannot copy it to a temporary file in %s: %s", tempfile_folder(),
+			                 strerror(-err));
 		spool->bytes += got;
 		if (spool->bytes > max_bytes)
 			return too_large(fault, max_bytes);
@@ -104,7 +87,7 @@ int spool_open(struct spool *spool, struct input *in, uint64_t max_bytes, struct
 	err = open_nameless(spool);
 	if (err)
 		return fault_set(fault, err, "TMPDIR names another folder", "cannot make a temporary file in %s: %s",
-		                 folder(), strerror(-err));
+		                 tempfile_folder(), strerror(-err));
 	spool->copied = true;
 	err = copy(spool, in, max_bytes, fault);
 	if (err)
@@ -126,8 +109,8 @@ int spool_name(struct spool *spool, struct fault *fault)
 	if (!err)
 		return 0;
 	spool->path[0] = '\0';
-	return fault_set(fault, err, "TMPDIR names another folder", "cannot name a temporary file in %s: %s", folder(),
-	                 strerror(-err));
+	return fault_set(fault, err, "TMPDIR names another folder", "cannot name a temporary file in %s: %s",
+	                 tempfile_folder(), strerror(-err));
 }
 
 void spool_forget_name(struct spool *spool)
