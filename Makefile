@@ -145,10 +145,11 @@ check-headers: $(HEADER_CHECKS)
 $(BUILD)/tests/bench/limit: $(BUILD)/obj/tests/bench/limit.o $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(CFLAGS) $(SAN_FLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^)
-bench: all $(BUILD)/tests/bench/limit $(BUILD)/tests/oracle/truth ## measure: rate, CPU a sample, memory, what the target loses
+bench: all $(BUILD)/tests/bench/limit $(BUILD)/tests/oracle/truth $(BUILD)/tests/tools/make_recording ## measure: rate, CPU a sample, memory, what the target loses, formats
 	$(Q)tests/bench/setup-peers $(if $(BENCH_FULL),,tachyon austin) || true
 	$(Q)SAMPLED=$(BUILD)/sampled LIMIT=$(BUILD)/tests/bench/limit SAMPLED_TRUTH=$(BUILD)/tests/oracle/truth $(PYTHON) \
 		tests/bench/run $(if $(BENCH_FULL),--full) $(BENCH_ARGS)
+	$(if $(BENCH_ARGS),,$(Q)$(MAKE) --no-print-directory bench-formats)
 
 bench-formats: all $(BUILD)/tests/tools/make_recording ## measure: ten million samples into each format, bytes a sample beside the peers
 	$(Q)tests/bench/setup-peers tachyon austin || true
