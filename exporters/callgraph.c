@@ -18,6 +18,8 @@ void callgraph_release(struct callgraph *graph)
 	pair_set_release(&graph->edge_set);
 	pair_set_release(&graph->place_set);
 	pair_set_release(&graph->function_set);
+	line_costs_release(&graph->self_lines);
+	line_costs_release(&graph->call_lines);
 	buf_release(&graph->facts);
 	free(graph->functions);
 	free(graph->edges);

@@ -58,6 +58,39 @@ static struct call_sums sums_of(const struct folding *f, uint32_t n, bool is_ope
 	};
 }
 
+static uint32_t line_of(const struct folding *f, uint32_t n)
+{
+	const struct node *node = &f->tree->nodes[n];
+
+	return node->line ? node->line : f->profile->symbols[node->symbol].first_line;
+}
+
+static int add_self_line(struct folding *f, uint32_t n)
+{
+	const struct node *node = &f->tree->nodes[n];
+
+	if (!f->graph->with_lines || (node->self[VALUE_SAMPLES] == 0 && node->self[f->by] == 0))
+		return 0;
+	return line_costs_add(&f->graph->self_lines, &(struct line_cost){.of = f->functions[node->symbol],
+	                                                                 .line = line_of(f, n),
+	                                                                 .samples = node->self[VALUE_SAMPLES],
+	                                                                 .weight = node->self[f->by]});
+}
+
+/* is_open: an outer frame of the callee has these samples already. */
+static int add_call_line(struct folding *f, uint32_t n, uint32_t edge, bool is_open)
+{
+	const uint64_t *totals = f->totals + (size_t)n * VALUE_COUNT;
+
+	if (!f->graph->with_lines)
+		return 0;
+	return line_costs_add(&f->graph->call_lines, &(struct line_cost){.of = edge,
+	                                                                 .line = line_of(f, f->tree->nodes[n].parent),
+	                                                                 .calls = totals[VALUE_SAMPLES],
+	                                                                 .samples = is_open ? 0 : totals[VALUE_SAMPLES],
+	                                                                 .weight = is_open ? 0 : totals[f->by]});
+}
+
 static int enter(struct folding *f, uint32_t n)
 {
 	const struct node *node = &f->tree->nodes[n];
@@ -73,7 +106,8 @@ static int enter(struct folding *f, uint32_t n)
 	if (profile_has(f->profile, VALUE_GIL))
 		function->gil_ns += node->self[VALUE_GIL];
 	f->graph->sampled_s += sums.self_s;
-	(*open)++;
+	if (add_self_line(f, n))
+		return -ENOMEM;
 	if (node->parent) {
 		struct call_sums outer = sums;
 		struct callgraph_edge *edge = callgraph_edge(
@@ -83,6 +117,8 @@ static int enter(struct folding *f, uint32_t n)
 		if (!edge || !reserve_open_edges(f))
 			return -ENOMEM;
 		index = (uint32_t)(edge - f->graph->edges);
+		if (add_call_line(f, n, index, *open > 0))
+			return -ENOMEM;
 		sums = sums_of(f, n, f->open_edges[index] > 0);
 		call_sums_add(&edge->sums, &sums);
 		edge->outer_samples += outer.primitive_calls;
@@ -90,6 +126,7 @@ static int enter(struct folding *f, uint32_t n)
 		f->open_edges[index]++;
 		f->edge_of[n] = index + 1;
 	}
+	(*open)++;
 	return 0;
 }
 
