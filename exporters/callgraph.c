@@ -5,10 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/utf8.h"
-#include "exporters/facts.h"
-#include "exporters/walk.h"
 
 void callgraph_init(struct callgraph *graph)
 {
@@ -21,6 +18,8 @@ void callgraph_release(struct callgraph *graph)
 	pair_set_release(&graph->edge_set);
 	pair_set_release(&graph->place_set);
 	pair_set_release(&graph->function_set);
+	line_costs_release(&graph->self_lines);
+	line_costs_release(&graph->call_lines);
 	buf_release(&graph->facts);
 	free(graph->functions);
 	free(graph->edges);
@@ -147,200 +146,6 @@ void callgraph_fact(struct callgraph *graph, const char *label, const char *text
 	buf_putc(&graph->facts, '\n');
 	if (graph->facts.err)
 		graph->err = graph->facts.err;
-}
-
-/* --- from a profile --- */
-
-struct folding {
-	struct callgraph *graph;
-	const struct profile *profile;
-	const struct thread_tree *tree;
-	const uint64_t *totals;
-	const uint32_t *functions; /* of each symbol */
-	uint32_t *open_functions;  /* frames of each on the path from the root to here */
-	uint32_t *open_edges;      /* calls of each … */
-	uint32_t open_edges_room;
-	uint32_t *edge_of; /* of each node: index + 1; 0: it is called by nobody */
-	enum value_index by;
-	double scale; /* of a unit of the weight, in the graph's */
-};
-
-static bool reserve_open_edges(struct folding *f)
-{
-	uint32_t room = f->graph->edge_room, *larger;
-
-	if (f->open_edges && room <= f->open_edges_room)
-		return true;
-	larger = realloc(f->open_edges, room * sizeof(*larger));
-	if (!larger)
-		return false;
-	memset(larger + f->open_edges_room, 0, (room - f->open_edges_room) * sizeof(*larger));
-	f->open_edges = larger;
-	f->open_edges_room = room;
-	return true;
-}
-
-static void leave(struct folding *f, uint32_t n)
-{
-	f->open_functions[f->functions[f->tree->nodes[n].symbol]]--;
-	if (f->edge_of[n])
-		f->open_edges[f->edge_of[n] - 1]--;
-}
-
-static struct call_sums sums_of(const struct folding *f, uint32_t n, bool is_open)
-{
-	const uint64_t *totals = f->totals + (size_t)n * VALUE_COUNT;
-
-	return (struct call_sums){
-		.primitive_calls = is_open ? 0 : totals[VALUE_SAMPLES],
-		.calls = totals[VALUE_SAMPLES],
-		.self_s = (double)f->tree->nodes[n].self[f->by] * f->scale,
-		.total_s = is_open ? 0 : (double)totals[f->by] * f->scale,
-	};
-}
-
-static int enter(struct folding *f, uint32_t n)
-{
-	const struct node *node = &f->tree->nodes[n];
-	struct callgraph_function *function = &f->graph->functions[f->functions[node->symbol]];
-	uint32_t *open = &f->open_functions[f->functions[node->symbol]];
-	struct call_sums sums = sums_of(f, n, *open > 0);
-
-	callgraph_give_sums(f->graph, f->functions[node->symbol]);
-	function->self_samples += node->self[VALUE_SAMPLES];
-	call_sums_add(&function->sums, &sums);
-	if (profile_has(f->profile, VALUE_ON_CPU))
-		function->on_cpu_ns += node->self[VALUE_ON_CPU];
-	if (profile_has(f->profile, VALUE_GIL))
-		function->gil_ns += node->self[VALUE_GIL];
-	f->graph->sampled_s += sums.self_s;
-	(*open)++;
-	if (node->parent) {
-		struct call_sums outer = sums;
-		struct callgraph_edge *edge = callgraph_edge(
-			f->graph, f->functions[f->tree->nodes[node->parent].symbol], f->functions[node->symbol]);
-		uint32_t index;
-
-		if (!edge || !reserve_open_edges(f))
-			return -ENOMEM;
-		index = (uint32_t)(edge - f->graph->edges);
-		sums = sums_of(f, n, f->open_edges[index] > 0);
-		call_sums_add(&edge->sums, &sums);
-		edge->outer_samples += outer.primitive_calls;
-		edge->outer_s += outer.total_s;
-		f->open_edges[index]++;
-		f->edge_of[n] = index + 1;
-	}
-	return 0;
-}
-
-static int fold_tree(struct folding *f, const struct thread_tree *tree)
-{
-	uint64_t *totals = profile_totals(tree);
-	uint32_t at = 0, next, left;
-	int err = 0;
-
-	f->tree = tree;
-	f->totals = totals;
-	f->edge_of = calloc(tree->node_count, sizeof(*f->edge_of));
-	if (!totals || !f->edge_of)
-		err = -ENOMEM;
-	while (!err && (next = walk_next(tree, at, &left)) != 0) {
-		for (; left > 0; left--) {
-			leave(f, at);
-			at = tree->nodes[at].parent;
-		}
-		err = enter(f, next);
-		at = next;
-	}
-	for (; at && !err; at = tree->nodes[at].parent)
-		leave(f, at);
-	free(totals);
-	free(f->edge_of);
-	return err;
-}
-
-static int add_empty_stacks(struct folding *f)
-{
-	struct node sum = {0};
-	struct callgraph_function *function;
-	struct call_sums sums;
-	uint32_t index;
-
-	for (uint32_t i = 0; i < f->profile->thread_count; i++)
-		for (size_t v = 0; v < VALUE_COUNT; v++)
-			sum.self[v] += f->profile->threads[i].nodes[0].self[v];
-	if (sum.self[VALUE_SAMPLES] == 0 && sum.self[f->by] == 0)
-		return 0;
-	index = callgraph_function(f->graph, CALLGRAPH_EMPTY, strlen(CALLGRAPH_EMPTY), "", 0, 0);
-	if (index == INTERN_FAILED)
-		return -ENOMEM;
-	function = &f->graph->functions[index];
-	sums = (struct call_sums){.primitive_calls = sum.self[VALUE_SAMPLES],
-	                          .calls = sum.self[VALUE_SAMPLES],
-	                          .self_s = (double)sum.self[f->by] * f->scale,
-	                          .total_s = (double)sum.self[f->by] * f->scale};
-	call_sums_add(&function->sums, &sums);
-	callgraph_give_sums(f->graph, index);
-	function->self_samples += sum.self[VALUE_SAMPLES];
-	if (profile_has(f->profile, VALUE_ON_CPU))
-		function->on_cpu_ns += sum.self[VALUE_ON_CPU];
-	if (profile_has(f->profile, VALUE_GIL))
-		function->gil_ns += sum.self[VALUE_GIL];
-	f->graph->sampled_s += sums.self_s;
-	return 0;
-}
-
-static int add_facts(struct callgraph *graph, const struct profile *profile)
-{
-	struct facts *facts = malloc(sizeof(*facts));
-
-	if (!facts)
-		return -ENOMEM;
-	facts_make(facts, profile);
-	for (size_t i = 0; i < facts->count; i++)
-		callgraph_fact(graph, facts->items[i].label, facts->items[i].text);
-	free(facts);
-	return graph->err;
-}
-
-int callgraph_add_profile(struct callgraph *graph, const struct profile *profile)
-{
-	struct folding f = {.graph = graph, .profile = profile, .by = profile_weight(profile)};
-	const char *unit = profile->values[f.by].unit;
-	uint32_t *functions = calloc(profile->symbol_count + (size_t)1, sizeof(*functions));
-	int err = functions ? 0 : -ENOMEM;
-
-	graph->is_time = strcmp(unit, "nanoseconds") == 0;
-	graph->unit = graph->is_time ? "seconds" : f.by == VALUE_SAMPLES ? "samples" : unit;
-	graph->process = graph->function_count == 0 && profile->process_count == 1 ? profile->processes : NULL;
-	graph->has_samples = graph->function_count == 0 || graph->has_samples;
-	graph->from_samples = true;
-	f.scale = graph->is_time ? 1 / (double)NS_PER_S : 1;
-	f.functions = functions;
-	/* Functions that no node names are left out below: only what is entered has sums. */
-	for (uint32_t i = 0; i < profile->symbol_count && !err; i++) {
-		const struct symbol *symbol = &profile->symbols[i];
-
-		functions[i] = callgraph_function(graph, symbol->name, strlen(symbol->name), symbol->file,
-		                                  strlen(symbol->file), symbol->first_line);
-		err = graph->err;
-	}
-	f.open_functions = calloc(graph->function_count + (size_t)1, sizeof(*f.open_functions));
-	if (!f.open_functions)
-		err = -ENOMEM;
-	for (uint32_t i = 0; i < profile->thread_count && !err; i++)
-		err = fold_tree(&f, &profile->threads[i]);
-	if (!err)
-		err = add_empty_stacks(&f);
-	if (!err)
-		err = add_facts(graph, profile);
-	free(functions);
-	free(f.open_functions);
-	free(f.open_edges);
-	if (err)
-		graph->err = err;
-	return err;
 }
 
 int callgraph_add(struct callgraph *graph, const struct callgraph *other)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A call graph: functions with their totals, and which calls which. What pstats, callgrind and DOT write and the report shows; derived from any
- * profile, or read from a file that has no more than this (pstats). Lines of calls are not told apart.
+ * profile, or read from a file that has no more than this (pstats). Lines are told apart where a format asks for it, and of a profile only.
  *
  * Where samples are counted they stand in for calls: primitive_calls is the samples that hold the function at least once, calls its frames over
  * all samples. Times are doubles in seconds, as in pstats files, so that what was read is written unchanged. */
@@ -14,6 +14,7 @@
 #include "aggregator/profile.h"
 #include "base/buf.h"
 #include "exporters/intern.h"
+#include "exporters/line_costs.h"
 
 struct call_sums {
 	uint64_t primitive_calls, calls;
@@ -55,8 +56,12 @@ struct callgraph {
 	bool has_samples;             /* self_samples and outer_samples are known: it was made from profiles */
 	bool edges_are_counts; /* the file had counts of calls for edges and nothing else; their times are guessed */
 	bool strip_dirs;       /* files go in by their last part; set it before the first function */
-	struct buf facts;      /* lines for people, each "label: text\n" and safe to print: what was sampled and lost */
-	bool is_time;          /* the times are seconds; false: the weight has another unit, see unit */
+	/* Where the profile's costs lie, if with_lines says so before it is added: parts of the functions' self values, and of the edges' calls and
+	 * outer values. What has no rows here has no known lines; an unknown line is the first of its function. callgraph_add() leaves them. */
+	bool with_lines;
+	struct line_costs self_lines, call_lines; /* of functions and edges, by index */
+	struct buf facts; /* lines for people, each "label: text\n" and safe to print: what was sampled and lost */
+	bool is_time;     /* the times are seconds; false: the weight has another unit, see unit */
 	const char *
 		unit; /* of self_s and total_s: "seconds", or what the profile's weight is counted in; static, or the profile's */
 	const struct process *process; /* the profile's, where it has one only; NULL: none, several, or not known */

@@ -3,7 +3,8 @@
  *
  * A function's cost is its self values, a call's cost the samples whose outermost frame of the callee it is: then the costs of all calls of a
  * function are its inclusive cost, also under recursion, and that is how readers make it. For this each function that begins a stack is
- * called by <root>. The line of a call is its caller's first one, since a call graph tells no other. */
+ * called by <root>. Costs stand on their lines, calls on those of their call sites, as far as a profile tells them; else, as in files of
+ * cProfile, on the function's first line. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -20,11 +21,12 @@
 struct callgrind {
 	const struct callgraph *graph;
 	struct writer *to;
-	bool has_weight;          /* besides the samples, or alone */
-	double scale;             /* of a unit of the graph's times, in the file's */
-	uint32_t *first, *edges;  /* by caller */
-	bool *file_known, *known; /* their numbers have been given a text */
-	bool *is_ambiguous;       /* another function has its name and file: readers would make them one */
+	bool has_weight;                           /* besides the samples, or alone */
+	double scale;                              /* of a unit of the graph's times, in the file's */
+	uint32_t *first, *edges;                   /* by caller */
+	struct line_cost *self_lines, *call_lines; /* sorted */
+	bool *file_known, *known;                  /* their numbers have been given a text */
+	bool *is_ambiguous; /* another function has its name and file: readers would make them one */
 	struct buf text;
 };
 
@@ -49,6 +51,22 @@ static struct cost self_of(const struct callgrind *c, uint32_t function)
 static struct cost call_of(const struct callgrind *c, const struct callgraph_edge *edge)
 {
 	return (struct cost){.samples = edge->outer_samples, .weight = whole(c, edge->outer_s)};
+}
+
+static uint64_t part_of(uint64_t rest, uint64_t part, bool is_last)
+{
+	return is_last || part > rest ? rest : part;
+}
+
+/* The row's share of *rest, which it leaves. The last one has what is left: times that were rounded add up to the whole. */
+static struct cost take_part(struct cost *rest, const struct line_cost *row, bool is_last)
+{
+	struct cost part = {.samples = part_of(rest->samples, row->samples, is_last),
+	                    .weight = part_of(rest->weight, row->weight, is_last)};
+
+	rest->samples -= part.samples;
+	rest->weight -= part.weight;
+	return part;
 }
 
 static void put_cost(struct callgrind *c, uint32_t line, struct cost cost)
@@ -149,6 +167,32 @@ static void put_root(struct callgrind *c)
 	free(called);
 }
 
+static void put_self(struct callgrind *c, uint32_t function)
+{
+	struct cost rest = self_of(c, function);
+	uint32_t count;
+	const struct line_cost *rows =
+		line_costs_of(c->self_lines, c->graph->self_lines.places.count, function, &count);
+
+	if (count == 0)
+		put_cost(c, c->graph->functions[function].line, rest);
+	for (uint32_t i = 0; i < count; i++)
+		put_cost(c, rows[i].line, take_part(&rest, &rows[i], i + 1 == count));
+}
+
+static void put_edge(struct callgrind *c, uint32_t index)
+{
+	const struct callgraph_edge *edge = &c->graph->edges[index];
+	struct cost rest = call_of(c, edge);
+	uint32_t count;
+	const struct line_cost *rows = line_costs_of(c->call_lines, c->graph->call_lines.places.count, index, &count);
+
+	if (count == 0)
+		put_call(c, edge->callee, edge->sums.calls, c->graph->functions[edge->caller].line, rest);
+	for (uint32_t i = 0; i < count; i++)
+		put_call(c, edge->callee, rows[i].calls, rows[i].line, take_part(&rest, &rows[i], i + 1 == count));
+}
+
 static void put_body(struct callgrind *c)
 {
 	const struct callgraph *graph = c->graph;
@@ -158,12 +202,9 @@ static void put_body(struct callgrind *c)
 			continue;
 		writer_putc(c->to, '\n');
 		put_function(c, i, "fl", "fn");
-		put_cost(c, graph->functions[i].line, self_of(c, i));
-		for (uint32_t e = c->first[i]; e < c->first[i + 1]; e++) {
-			const struct callgraph_edge *edge = &graph->edges[c->edges[e]];
-
-			put_call(c, edge->callee, edge->sums.calls, graph->functions[i].line, call_of(c, edge));
-		}
+		put_self(c, i);
+		for (uint32_t e = c->first[i]; e < c->first[i + 1]; e++)
+			put_edge(c, c->edges[e]);
 	}
 }
 
@@ -262,7 +303,9 @@ static int prepare(struct callgrind *c)
 	c->file_known = calloc(graph->texts.count + (size_t)1, sizeof(*c->file_known));
 	c->known = calloc(graph->function_count + (size_t)1, sizeof(*c->known));
 	c->is_ambiguous = calloc(graph->function_count + (size_t)1, sizeof(*c->is_ambiguous));
-	if (!c->file_known || !c->known || !c->is_ambiguous)
+	c->self_lines = line_costs_sorted(&graph->self_lines);
+	c->call_lines = line_costs_sorted(&graph->call_lines);
+	if (!c->file_known || !c->known || !c->is_ambiguous || !c->self_lines || !c->call_lines)
 		return -ENOMEM;
 	if (find_ambiguous(c))
 		return -ENOMEM;
@@ -291,6 +334,8 @@ int callgrind_write(const struct callgraph *graph, const struct export_options *
 	writer_fail(to, err);
 	free(c.first);
 	free(c.edges);
+	free(c.self_lines);
+	free(c.call_lines);
 	free(c.file_known);
 	free(c.known);
 	free(c.is_ambiguous);

@@ -48,7 +48,11 @@ static const struct format formats[] = {
          .write = chrome_write},
 	{.name = "svg", .suffix = ".svg", .mime = "image/svg+xml", .write = svg_write, .compares = true},
 	{.name = "dot", .suffix = ".dot", .mime = "text/vnd.graphviz", .write_callgraph = dot_write},
-	{.name = "callgrind", .suffix = ".callgrind", .mime = "text/plain", .write_callgraph = callgrind_write},
+	{.name = "callgrind",
+         .suffix = ".callgrind",
+         .mime = "text/plain",
+         .write_callgraph = callgrind_write,
+         .by_line = true},
 	{.name = "heatmap", .suffix = ".heatmap.html", .mime = "text/html", .write = heatmap_write},
 	{.name = "dask",
          .suffix = ".dask.json",
@@ -180,6 +184,7 @@ int format_write(const struct format *format, const struct profile *profile, con
 	if (format->write)
 		return format->write(profile, options, to);
 	callgraph_init(&graph);
+	graph.with_lines = format->by_line;
 	if (callgraph_add_profile(&graph, profile) == 0)
 		format->write_callgraph(&graph, options, to);
 	else if (!to->err)

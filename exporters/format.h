@@ -51,6 +51,7 @@ struct format {
 	int (*read)(struct input *from, struct builder *to, struct fault *fault);
 	int (*read_callgraph)(struct input *from, struct callgraph *to, struct fault *fault);
 	bool timed;    /* read tells time order: it adds runs (builder_run()) */
+	bool by_line;  /* write_callgraph wants the lines (callgraph.with_lines) */
 	bool compares; /* write can show two profiles (options->comparison) */
 };
 

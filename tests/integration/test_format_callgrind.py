@@ -1,19 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""callgrind files, read by callgrind_annotate: its totals, self and inclusive, are those of the same profile's pstats file."""
+"""callgrind files, read by callgrind_annotate: its totals, self and inclusive, are those of the same profile's pstats file, and its
+costs beside the source those of the same profile's stacks, which tell each frame's line."""
 import collections
 import marshal
+import os
 import re
+import shutil
 import unittest
 
 import callgraphs
 import cli
 import support
 
-ROW = re.compile(r"^ *([\d,]+|\.) +([\d,]+|\.)  (\S.*)$")
+ROW = re.compile(r"^ *([\d,]+|\.) +([\d,]+|\.)  (.*)$")
 
 
 def number(text):
     return 0 if text == "." else int(text.replace(",", ""))
+CALL = re.compile(r"=> .*?:([^ ]+) \(([\d,]+)x\)")
+FRAME = re.compile(r"(\S+) \((.+):(\d+)\)$")
 
 
 def annotate(path, inclusive):
@@ -36,6 +41,41 @@ def expected(path):
         (round(value[2] * 1e9), round(value[3] * 1e9))
         for func, value in stats.items()
     }
+
+
+def beside_source(path, source, root):
+    """What callgrind_annotate prints beside the lines of a file, which lies below root: {text of the line: samples}, {text of the line:
+    {callee: samples}}."""
+    done = callgraphs.run("callgrind_annotate", "--threshold=100", "--auto=yes", "--context=9999", "--tree=calling", "--show-percs=no",
+                          "--include=" + root, path)
+    sections = re.split(r"^-- Auto-annotated source: (.*)$", done.stdout, flags=re.M)
+    section, = (text for name, text in zip(sections[1::2], sections[2::2]) if name.endswith(source))
+    lines, calls, line = {}, collections.defaultdict(dict), None
+    for row in map(ROW.match, section.splitlines()):
+        call = row and CALL.match(row.group(3))
+        if call:
+            calls[line][call.group(1)] = number(row.group(1))
+        elif row and row.group(3) != "events annotated":
+            line = row.group(3)
+            lines[line] = lines.get(line, 0) + number(row.group(1))
+    return lines, calls
+
+
+def by_line(path, source):
+    """The same of the stacks, by numbers of lines: {line: samples}, {line: {caller: {callee: samples whose outermost frame of it is called
+    there}}}."""
+    lines, calls = collections.Counter(), collections.defaultdict(lambda: collections.defaultdict(collections.Counter))
+    with open(path) as file:
+        for stack in file:
+            frames, count = stack.rsplit(" ", 1)
+            frames = [m.groups() for m in map(FRAME.match, frames.split(";")) if m]
+            if frames[-1][1] == source:
+                lines[int(frames[-1][2])] += int(count)
+            for i, (caller, callee) in enumerate(zip(frames, frames[1:])):
+                if caller[1] == source:
+                    is_outermost = callee[:2] not in (frame[:2] for frame in frames[:i + 1])
+                    calls[int(caller[2])][caller[0]][callee[0]] += int(count) if is_outermost else 0
+    return lines, calls
 
 
 @callgraphs.needs("callgrind_annotate")
@@ -63,6 +103,28 @@ class Annotate(callgraphs.Profiles):
         total, wanted = self.compare(callgrind, pstats)
         self.assertEqual(total[0], cli.samples_in(collapsed))
         self.assertTrue(any(name.endswith(":descend") for name in wanted))
+
+    @support.needs_python
+    def test_lines_of_a_real_program(self):
+        callgrind, collapsed = self.profile("callgrind", "collapsed")
+        with open(collapsed) as file:
+            source = re.search(r"work \(([^)]+/busy\.py):", file.read()).group(1)
+        # The program is gone, and was in a root of its own.
+        copy = self.path("root") + source
+        os.makedirs(os.path.dirname(copy))
+        shutil.copy(os.path.join(support.TARGETS, "busy.py"), copy)
+        with open(copy) as file:
+            text = dict(enumerate(file.read().splitlines(), 1))
+        lines, calls = by_line(collapsed, source)
+        shown, shown_calls = beside_source(callgrind, source, self.path("root"))
+        self.assertEqual({line: count for line, count in shown.items() if count}, {text[line]: count for line, count in lines.items()})
+        self.assertEqual(set(shown_calls), {text[line] for line in calls})
+        for line, callers in calls.items():
+            # Of two functions that call on one line, callgrind_annotate shows one.
+            self.assertIn(shown_calls[text[line]], callers.values(), text[line])
+        self.assertGreater(shown["    return n * n % 7"], 0)
+        self.assertGreater(shown_calls["            descend(depth, me)"]["descend"], 0)
+        self.assertEqual(shown_calls["    return descend(n - 1, me) + leaf(n)"]["descend"], 0)
 
     def test_shapes(self):
         for kind, samples, ns in (("deep2000", 500, 500000000), ("one", 1, 1000000), ("huge", 599660, 599660000000)):

@@ -272,6 +272,52 @@ Test(callgraph, sums_agree_with_a_count_over_all_stacks)
 	built_free(p);
 }
 
+/* A line that is not known is the first one of the function. */
+Test(callgraph, lines_add_up_to_functions_and_edges)
+{
+	struct profile *p = random_profile(9, 2000);
+	struct callgraph graph;
+	struct line_cost *self, *calls;
+
+	make_graph(&graph, p);
+	cr_assert_eq(graph.self_lines.places.count + graph.call_lines.places.count, 0); /* nobody asked for them */
+	callgraph_release(&graph);
+	callgraph_init(&graph);
+	graph.with_lines = true;
+	cr_assert_eq(callgraph_add_profile(&graph, p), 0);
+	self = line_costs_sorted(&graph.self_lines);
+	calls = line_costs_sorted(&graph.call_lines);
+	for (uint32_t f = 0; f < graph.function_count; f++) {
+		uint32_t count;
+		const struct line_cost *rows = line_costs_of(self, graph.self_lines.places.count, f, &count);
+		uint64_t samples = 0;
+
+		for (uint32_t i = 0; i < count; i++) {
+			cr_assert(rows[i].of == f && rows[i].line > 0 && (i == 0 || rows[i].line > rows[i - 1].line));
+			cr_assert_eq(rows[i].weight, rows[i].samples * 1000000);
+			samples += rows[i].samples;
+		}
+		cr_assert_eq(samples, graph.functions[f].self_samples);
+	}
+	for (uint32_t e = 0; e < graph.edge_count; e++) {
+		uint32_t count;
+		const struct line_cost *rows = line_costs_of(calls, graph.call_lines.places.count, e, &count);
+		uint64_t samples = 0, frames = 0;
+
+		for (uint32_t i = 0; i < count; i++) {
+			cr_assert_eq(rows[i].weight, rows[i].samples * 1000000);
+			samples += rows[i].samples;
+			frames += rows[i].calls;
+		}
+		cr_assert_eq(samples, graph.edges[e].outer_samples);
+		cr_assert_eq(frames, graph.edges[e].sums.calls);
+	}
+	free(self);
+	free(calls);
+	callgraph_release(&graph);
+	built_free(p);
+}
+
 Test(callgraph, two_added_are_twice_as_much)
 {
 	struct profile *p = random_profile(5, 300);

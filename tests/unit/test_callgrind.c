@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,7 @@ static void expect_body(const struct profile *p, const char *process, const char
 }
 
 /* main 2 samples in itself and 10 in a ⇄ b, which a begins; another thread begins with b and has 5 samples, 1 has no frames. The cost of a call
- * is that of the callee's outermost frames: b's 10 + 5 are all its inclusive cost. */
+ * is that of the callee's outermost frames: b's 10 + 5 are all its inclusive cost. Costs stand on the lines of the frames. */
 Test(callgrind, golden_with_recursion)
 {
 	struct profile *p = built_new();
@@ -60,33 +61,102 @@ Test(callgrind, golden_with_recursion)
 	            "\n"
 	            "fl=(2)\n"
 	            "fn=(1) a\n"
-	            "5 7 7000000\n"
+	            "6 7 7000000\n"
 	            "cfi=(2)\n"
 	            "cfn=(2)\n"
 	            "calls=10 9\n"
-	            "5 10 10000000\n"
+	            "6 10 10000000\n"
 	            "\n"
 	            "fl=(2)\n"
 	            "fn=(2)\n"
-	            "9 8 8000000\n"
+	            "10 8 8000000\n"
 	            "cfi=(2)\n"
 	            "cfn=(1)\n"
 	            "calls=7 5\n"
-	            "9 0 0\n"
+	            "10 0 0\n"
 	            "\n"
 	            "fl=(5)\n"
 	            "fn=(3)\n"
-	            "1 2 2000000\n"
+	            "2 2 2000000\n"
 	            "cfi=(2)\n"
 	            "cfn=(1)\n"
 	            "calls=10 5\n"
-	            "1 10 10000000\n"
+	            "2 10 10000000\n"
 	            "\n"
 	            "fl=(7)\n"
 	            "fn=(4)\n"
 	            "0 1 1000000\n"
 	            "\n"
 	            "totals: 18 18000000\n");
+	built_free(p);
+}
+
+/* f, of line 3, has samples on two of its lines, of two threads, and on no known one, and calls g on three; what g calls g again counts where
+ * it is called, at no cost. */
+Test(callgrind, lines_of_samples_and_of_calls)
+{
+	struct profile *p = built_new();
+	uint32_t process = built_process(p, 10, "x"), t = built_thread(p, process, 0, 10, NULL),
+		 other = built_thread(p, process, 0, 11, NULL);
+	uint32_t f = built_symbol(p, "f", "f.py", 3), g = built_symbol(p, "g", "g.py", 7), node;
+	char *text, *body;
+
+	built_sample(p, t, built_child(p, t, 0, f, 5), 2, 0);
+	built_sample(p, t, built_child(p, t, 0, f, 4), 1, 0);
+	built_sample(p, other, built_child(p, other, 0, f, 5), 3, 0);
+	built_sample(p, t, built_child(p, t, 0, f, 0), 4, 0);
+	node = built_child(p, t, built_child(p, t, 0, f, 5), g, 8);
+	built_sample(p, t, node, 10, 0);
+	built_sample(p, t, built_child(p, t, node, g, 9), 20, 0);
+	built_sample(p, other, built_child(p, other, built_child(p, other, 0, f, 6), g, 8), 30, 0);
+	built_sample(p, other, built_child(p, other, built_child(p, other, 0, f, 0), g, 8), 40, 0);
+	text = written_graph_of(p, "callgrind", NULL);
+	body = strstr(text, "\nfl=(2)");
+	cr_assert_not_null(body);
+	cr_assert_str_eq(body, "\nfl=(2)\nfn=(1)\n"
+	                       "3 4 4000000\n"
+	                       "4 1 1000000\n"
+	                       "5 5 5000000\n"
+	                       "cfi=(4) g.py\ncfn=(2) g\ncalls=40 7\n3 40 40000000\n"
+	                       "cfi=(4)\ncfn=(2)\ncalls=30 7\n5 30 30000000\n"
+	                       "cfi=(4)\ncfn=(2)\ncalls=30 7\n6 30 30000000\n"
+	                       "\nfl=(4)\nfn=(2)\n"
+	                       "8 80 80000000\n"
+	                       "9 20 20000000\n"
+	                       "cfi=(4)\ncfn=(2)\ncalls=20 7\n8 0 0\n"
+	                       "\ntotals: 110 110000000\n");
+	free(text);
+	built_free(p);
+}
+
+/* Sums beyond what a double holds are rounded; the lines still add up to them. */
+Test(callgrind, lines_add_up_to_the_rounded_sum)
+{
+	struct profile *p = built_new();
+	uint32_t t = built_thread(p, built_process(p, 10, "x"), 0, 10, NULL), f = built_symbol(p, "f", "f.py", 1);
+	uint64_t sum = 0, weight, written;
+	char *text, *at;
+	uint32_t lines = 0;
+	int bytes;
+
+	for (uint32_t line = 1; line <= 9; line++) {
+		uint32_t node = built_child(p, t, 0, f, line);
+
+		built_sample(p, t, node, 1, 0);
+		p->threads[t].nodes[node].self[VALUE_WALL] = (UINT64_C(1) << 53) + 2 * line + 1;
+	}
+	text = written_graph_of(p, "callgrind", NULL);
+	at = strstr(text, "\nfl=(2)\nfn=(1)\n");
+	cr_assert_not_null(at);
+	for (at += strlen("\nfl=(2)\nfn=(1)\n"); sscanf(at, "%*u 1 %" SCNu64 "\n%n", &weight, &bytes) == 1;
+	     at += bytes) {
+		sum += weight;
+		lines++;
+	}
+	cr_assert_eq(sscanf(at, "totals: 9 %" SCNu64, &written), 1);
+	cr_assert_eq(lines, 9);
+	cr_assert_eq(sum, written);
+	free(text);
 	built_free(p);
 }
 

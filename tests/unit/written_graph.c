@@ -7,37 +7,50 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-char *written_graph(const struct callgraph *graph, const char *format, size_t *ret_bytes)
+static int open_memory(struct writer *to)
 {
-	static struct writer to;
 	int fd = memfd_create("written", MFD_CLOEXEC);
+
+	if (fd < 0)
+		abort();
+	writer_open_fd(to, fd);
+	return fd;
+}
+
+static char *take_text(struct writer *to, int fd, size_t *ret_bytes)
+{
 	char *text;
 
-	writer_open_fd(&to, fd);
-	if (fd < 0 || format_by_name(format)->write_callgraph(graph, &(struct export_options){0}, &to) != 0 ||
-	    writer_close(&to, NULL) != 0)
+	if (writer_close(to, NULL) != 0)
 		abort();
-	text = malloc(to.bytes + 1);
-	if (!text || pread(fd, text, to.bytes, 0) != (ssize_t)to.bytes)
+	text = malloc(to->bytes + 1);
+	if (!text || pread(fd, text, to->bytes, 0) != (ssize_t)to->bytes)
 		abort();
-	text[to.bytes] = '\0';
+	text[to->bytes] = '\0';
 	if (ret_bytes)
-		*ret_bytes = to.bytes;
+		*ret_bytes = to->bytes;
 	close(fd);
 	return text;
 }
 
+char *written_graph(const struct callgraph *graph, const char *format, size_t *ret_bytes)
+{
+	static struct writer to;
+	int fd = open_memory(&to);
+
+	if (format_by_name(format)->write_callgraph(graph, &(struct export_options){0}, &to) != 0)
+		abort();
+	return take_text(&to, fd, ret_bytes);
+}
+
 char *written_graph_of(const struct profile *profile, const char *format, size_t *ret_bytes)
 {
-	struct callgraph graph;
-	char *text;
+	static struct writer to;
+	int fd = open_memory(&to);
 
-	callgraph_init(&graph);
-	if (callgraph_add_profile(&graph, profile) != 0)
+	if (format_write(format_by_name(format), profile, &(struct export_options){0}, &to) != 0)
 		abort();
-	text = written_graph(&graph, format, ret_bytes);
-	callgraph_release(&graph);
-	return text;
+	return take_text(&to, fd, ret_bytes);
 }
 
 int read_graph(const void *data, size_t bytes, const char *format, struct callgraph *ret_graph, struct fault *fault)
