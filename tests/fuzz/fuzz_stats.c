@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A line, and any bytes behind it as a pstats file: every table of it, restricted by the words of the line and sorted by its letters. What is
  * printed for a terminal holds nothing that a terminal obeys. */
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,14 +58,25 @@ static void show(const struct callgraph *graph, const char *line, struct stats_l
 	stats_release(&stats);
 }
 
-/* The words of a line as restrictions. Repetitions of a number of times are left out: of these the C library makes as many copies. */
+/* Repetitions of a number of times, and many of "+", one around the other: of these the C library makes as many copies, or twice as many each
+ * time. Patterns are the user's own. */
+static bool is_costly(const char *word)
+{
+	unsigned pluses = 0;
+
+	for (const char *at = word; *at; at++)
+		pluses += *at == '+';
+	return pluses > 6 || (strchr(word, '{') && strpbrk(word, "0123456789"));
+}
+
+/* The words of a line as restrictions. */
 static size_t read_limits(char *line, struct stats_limit *limits)
 {
 	size_t count = 0;
 	char *word;
 
 	while (count < LIMITS_MAX && (word = strsep(&line, " ")) != NULL) {
-		if (strchr(word, '{') && strpbrk(word, "0123456789"))
+		if (is_costly(word))
 			continue;
 		(void)stats_limit_read(&limits[count++], word);
 	}
