@@ -76,8 +76,8 @@ struct thread_tree {
 	struct node *nodes;
 	uint32_t node_count; /* at least 1 */
 	uint32_t depth_max;
-	struct run *
-		runs; /* by when they end, where the profile has time order (profile.has_runs) and this was asked for; NULL: none */
+	/* By when they end, where the profile has time order (profile.has_runs) and this was asked for; NULL: none. */
+	struct run *runs;
 	size_t run_count;
 };
 

@@ -12,8 +12,8 @@
 #include "aggregator/symbols.h"
 
 struct tree {
-	struct node *
-		nodes; /* owned; node.symbol is a slot of struct symbols, of which each node but the root holds a reference */
+	/* Owned; node.symbol is a slot of struct symbols, of which each node but the root holds a reference. */
+	struct node *nodes;
 	uint32_t count, room;
 	struct lookup children; /* hash of (parent, symbol, line) → node */
 };

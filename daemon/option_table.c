@@ -98,7 +98,7 @@ static int take(const struct option_row *row, int which, const char *text, struc
 	if (row->text)
 		*row->text = text;
 	else
-		*(row->yes ? row->yes : row->no) = row->yes;
+		*(row->yes ? row->yes : row->no) = row->yes != NULL;
 	return 0;
 }
 

@@ -4,8 +4,7 @@
  * A spot is a file or a line of one, with what samples spent in it: self, where they ended there, and total, where their stack goes through
  * it, once a sample however often it does (recursion). Edges say which line called which, once a sample, too. Trees are walked in
  * pre-order with a count, for each spot and edge, of how often the stack at hand holds it.
- *
- * Somewhat long for one file: three steps, walking the trees, reading the sources and writing the data, share its one struct. */
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,16 +14,9 @@
 #include "base/clock.h"
 #include "exporters/facts.h"
 #include "exporters/formats.h"
+#include "exporters/heatmap_sources.h"
 #include "exporters/intern.h"
-#include "exporters/source.h"
 #include "exporters/walk.h"
-
-enum {
-	LINE_BYTES_MAX = 400,    /* longer ones of a source are cut */
-	LINES_MAX = 20000,       /* files with more are shown without their source */
-	ALL_BYTES_MAX = 8 << 20, /* of sources in one page */
-	FILES_MAX = 2000,        /* whose source is read */
-};
 
 /* The page, in the assembler file; the data goes between the two parts. */
 extern const char heatmap_page[];
@@ -205,118 +197,6 @@ static void add_tree(struct heatmap *h, const struct thread_tree *tree)
 	free(w.edges);
 }
 
-/* --- sources --- */
-
-struct ranked {
-	uint64_t total;
-	uint32_t file;
-};
-
-static int compare_ranked(const void *left, const void *right)
-{
-	const struct ranked *a = left, *b = right;
-
-	if (a->total != b->total)
-		return a->total < b->total ? 1 : -1;
-	return (a->file > b->file) - (a->file < b->file);
-}
-
-static void write_line(struct writer *to, const char *text, size_t bytes)
-{
-	char line[LINE_BYTES_MAX + 4] = "";
-	bool is_cut = bytes > LINE_BYTES_MAX;
-
-	if (bytes > 0 && text[bytes - 1] == '\r')
-		bytes--;
-	if (is_cut) {
-		bytes = LINE_BYTES_MAX;
-		while (bytes > 0 && ((unsigned char)text[bytes] & 0xc0) == 0x80)
-			bytes--;
-	}
-	memcpy(line, text, bytes);
-	line[bytes] = '\0';
-	if (is_cut)
-		memcpy(line + bytes, "\u2026", 4);
-	writer_json_string(to, line);
-}
-
-/* False: it has too many lines. */
-static bool write_source(uint32_t file, const struct buf *source, bool any, struct writer *to)
-{
-	const char *at = source->data, *end = source->data + source->bytes;
-	size_t lines = 1;
-
-	for (const char *c = at; c < end && (c = memchr(c, '\n', (size_t)(end - c))); c++)
-		lines++;
-	if (lines > LINES_MAX)
-		return false;
-	writer_printf(to, "%s\n[%" PRIu32 ",[", any ? "," : "", file);
-	while (at < end) {
-		const char *stop = memchr(at, '\n', (size_t)(end - at));
-
-		if (at != source->data)
-			writer_putc(to, ',');
-		write_line(to, at, (size_t)((stop ? stop : end) - at));
-		at = stop ? stop + 1 : end;
-	}
-	writer_puts(to, "]]");
-	return true;
-}
-
-/* The files with the most time first, within the bounds. How many were left out because of one. */
-static uint32_t write_sources(struct heatmap *h, const struct source_access *access, struct ranked *ranked,
-                              size_t count, struct writer *to)
-{
-	uint64_t bytes_max = to->bytes + ALL_BYTES_MAX;
-	uint32_t left_out = 0;
-	struct buf text = {0};
-	bool any = false;
-
-	for (size_t i = 0; i < count && !to->err; i++) {
-		uint32_t file = ranked[i].file;
-		const struct process *process = &h->profile->processes[spot_at(&h->file_spots, file)->process];
-		const struct source_place *place;
-		int err = -ENOENT;
-
-		if (i >= FILES_MAX || to->bytes >= bytes_max) {
-			left_out++;
-			continue;
-		}
-		place = access->enter(access->context, process->pid, process->start_time);
-		if (place) {
-			err = source_read(&text, place, text_set_get(&h->file_names, file, NULL));
-			access->leave(access->context);
-		}
-		if (!err && text.bytes > 0 && write_source(file, &text, any, to))
-			any = true;
-		else
-			left_out += err == -EFBIG || (!err && text.bytes > 0);
-	}
-	buf_release(&text);
-	return left_out;
-}
-
-static void write_all_sources(struct heatmap *h, const struct source_access *access, struct writer *to)
-{
-	struct ranked *ranked = calloc(h->file_names.count + (size_t)1, sizeof(*ranked));
-	uint32_t left_out = 0;
-	size_t count = 0;
-
-	if (!ranked) {
-		h->err = -ENOMEM;
-		return;
-	}
-	for (uint32_t i = 0; i < h->file_names.count; i++)
-		if (spot_at(&h->file_spots, i)->is_source)
-			ranked[count++] = (struct ranked){.total = spot_at(&h->file_spots, i)->total[1], .file = i};
-	qsort(ranked, count, sizeof(*ranked), compare_ranked);
-	writer_puts(to, ",\n\"sources\":[");
-	if (access)
-		left_out = write_sources(h, access, ranked, count, to);
-	writer_printf(to, "],\"sourcesLeftOut\":%" PRIu32, left_out);
-	free(ranked);
-}
-
 /* --- the data --- */
 
 static void write_facts(const struct profile *profile, struct writer *to)
@@ -382,6 +262,32 @@ static void write_spots(const struct heatmap *h, struct writer *to)
 	writer_putc(to, ']');
 }
 
+static void write_all_sources(struct heatmap *h, const struct source_access *access, struct writer *to)
+{
+	struct heatmap_file *files = calloc(h->file_names.count + (size_t)1, sizeof(*files));
+	uint32_t left_out = 0;
+	size_t count = 0;
+
+	if (!files) {
+		h->err = -ENOMEM;
+		return;
+	}
+	for (uint32_t i = 0; i < h->file_names.count; i++) {
+		const struct spot *spot = spot_at(&h->file_spots, i);
+
+		if (spot->is_source)
+			files[count++] = (struct heatmap_file){.name = text_set_get(&h->file_names, i, NULL),
+			                                       .process = &h->profile->processes[spot->process],
+			                                       .total = spot->total[1],
+			                                       .number = i};
+	}
+	writer_puts(to, ",\n\"sources\":[");
+	if (access)
+		left_out = heatmap_write_sources(files, count, access, to);
+	writer_printf(to, "],\"sourcesLeftOut\":%" PRIu32, left_out);
+	free(files);
+}
+
 static void write_data(struct heatmap *h, const struct export_options *options, struct writer *to)
 {
 	const struct profile *profile = h->profile;
@@ -410,9 +316,8 @@ int heatmap_write(const struct profile *profile, const struct export_options *op
 	const char *mark = memmem(heatmap_page, heatmap_page_bytes, data_mark, sizeof(data_mark) - 1);
 	struct heatmap h = {.profile = profile, .weight = profile_weight(profile)};
 
-	if (!mark) {
+	if (!mark)
 		return writer_fail(to, -EINVAL);
-	}
 	for (uint32_t i = 0; i < profile->thread_count && !h.err; i++)
 		add_tree(&h, &profile->threads[i]);
 	if (!h.err) {

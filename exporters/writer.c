@@ -292,54 +292,63 @@ static size_t plain_bytes(const char *text, size_t bytes)
 	return at;
 }
 
-/* What the beginning of a text is in a JSON string: *ret_piece, which may be in `escape`, of *ret_bytes. How much of the text that was. */
-static size_t json_piece(const char *text, size_t left, char escape[8], const char **ret_piece, size_t *ret_bytes)
+/* A text on its way into a JSON string, piece by piece. */
+struct json_text {
+	const char *text; /* the rest */
+	size_t left;
+	const char *piece; /* the next piece, of the text or in `escape` */
+	size_t bytes;
+	char escape[8];
+};
+
+static struct json_text json_begin(const char *text)
 {
-	size_t length = plain_bytes(text, left);
+	return (struct json_text){.text = text, .left = strlen(text)};
+}
+
+/* Finds the next piece; false: there is none. */
+static bool json_next(struct json_text *t)
+{
+	size_t length = plain_bytes(t->text, t->left);
 	uint32_t c;
 
-	*ret_piece = length ? text : escape;
-	*ret_bytes = length;
-	if (length)
-		return length;
-	length = utf8_next(text, left, &c);
-	if (c == '"' || c == '\\') {
-		escape[0] = '\\';
-		escape[1] = (char)c;
-		*ret_bytes = 2;
-	} else if (c == '<' || c == '>' || c == '&' || c == 0xfffd || utf8_is_unsafe(c)) {
-		*ret_bytes = (size_t)snprintf(escape, 8, "\\u%04" PRIx32, c & 0xffff);
-	} else {
-		*ret_piece = text;
-		*ret_bytes = length;
+	if (t->left == 0)
+		return false;
+	t->piece = t->text;
+	t->bytes = length;
+	if (length == 0) {
+		t->bytes = length = utf8_next(t->text, t->left, &c);
+		if (c == '"' || c == '\\') {
+			t->escape[0] = '\\';
+			t->escape[1] = (char)c;
+			t->piece = t->escape;
+			t->bytes = 2;
+		} else if (c == '<' || c == '>' || c == '&' || c == 0xfffd || utf8_is_unsafe(c)) {
+			t->piece = t->escape;
+			t->bytes = (size_t)snprintf(t->escape, sizeof(t->escape), "\\u%04" PRIx32, c & 0xffff);
+		}
 	}
-	return length;
+	t->text += length;
+	t->left -= length;
+	return true;
 }
 
 void writer_json_string(struct writer *w, const char *text)
 {
-	const char *piece;
-	char escape[8];
-	size_t bytes;
+	struct json_text t = json_begin(text);
 
 	writer_putc(w, '"');
-	for (size_t left = strlen(text), length; left > 0; text += length, left -= length) {
-		length = json_piece(text, left, escape, &piece, &bytes);
-		writer_add(w, piece, bytes);
-	}
+	while (json_next(&t))
+		writer_add(w, t.piece, t.bytes);
 	writer_putc(w, '"');
 }
 
 void json_add_string(struct buf *to, const char *text)
 {
-	const char *piece;
-	char escape[8];
-	size_t bytes;
+	struct json_text t = json_begin(text);
 
 	buf_putc(to, '"');
-	for (size_t left = strlen(text), length; left > 0; text += length, left -= length) {
-		length = json_piece(text, left, escape, &piece, &bytes);
-		buf_add(to, piece, bytes);
-	}
+	while (json_next(&t))
+		buf_add(to, t.piece, t.bytes);
 	buf_putc(to, '"');
 }

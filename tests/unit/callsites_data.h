@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where real interpreters keep what they call, and how their instructions change the stack. Made by
- * tests/tools/make_callsites.py: do not edit. */
+ * tests/tools/make_callsites.py: do not edit. One table, as long as there are cases. */
 #ifndef SAMPLED_TESTS_UNIT_CALLSITES_DATA_H
 #define SAMPLED_TESTS_UNIT_CALLSITES_DATA_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Line tables of real interpreters, and the lines that these interpreters say they hold. Made by
- * tests/tools/make_linetables.py: do not edit. */
+ * tests/tools/make_linetables.py: do not edit. One table, as long as there are cases. */
 #ifndef SAMPLED_TESTS_UNIT_LINETABLES_DATA_H
 #define SAMPLED_TESTS_UNIT_LINETABLES_DATA_H
 
