@@ -5,6 +5,7 @@ SANITIZE ?=
 CC ?= gcc
 CFLAGS ?= -O2 -g
 PREFIX ?= /usr/local
+SYSCONFDIR ?= /etc
 DESTDIR ?=
 PYTHON ?= python3
 
@@ -158,11 +159,18 @@ bench-formats: all $(BUILD)/tests/tools/make_recording ## measure: ten million s
 demo: all ## profile a small Python program for 5 s: ./flamegraph.html
 	$(Q)SAMPLED=$(BUILD)/sampled PYTHON=$(PYTHON) tests/demo.sh
 
-install: all ## install the program and its manual page under $(DESTDIR)$(PREFIX)
+install: all ## install the program and its manual pages under $(DESTDIR)$(PREFIX), a configuration where there is none
 	install -D -m 0755 $(BUILD)/sampled $(DESTDIR)$(PREFIX)/bin/sampled
 	install -D -m 0644 docs/sampled.1 $(DESTDIR)$(PREFIX)/share/man/man1/sampled.1
-uninstall: ## remove what install put there
-	rm -f $(DESTDIR)$(PREFIX)/bin/sampled $(DESTDIR)$(PREFIX)/share/man/man1/sampled.1
+	install -D -m 0644 docs/sampled.conf.5 $(DESTDIR)$(PREFIX)/share/man/man5/sampled.conf.5
+	install -D -m 0644 docs/sampled-daemon.8 $(DESTDIR)$(PREFIX)/share/man/man8/sampled-daemon.8
+	test -e $(DESTDIR)$(SYSCONFDIR)/sampled/sampled.conf || \
+		install -D -m 0644 systemd/sampled.conf $(DESTDIR)$(SYSCONFDIR)/sampled/sampled.conf
+uninstall: ## remove what install put there; a configuration only if it was not changed
+	rm -f $(DESTDIR)$(PREFIX)/bin/sampled $(DESTDIR)$(PREFIX)/share/man/man1/sampled.1 \
+		$(DESTDIR)$(PREFIX)/share/man/man5/sampled.conf.5 $(DESTDIR)$(PREFIX)/share/man/man8/sampled-daemon.8
+	cmp -s systemd/sampled.conf $(DESTDIR)$(SYSCONFDIR)/sampled/sampled.conf && \
+		rm -f $(DESTDIR)$(SYSCONFDIR)/sampled/sampled.conf && rmdir --ignore-fail-on-non-empty $(DESTDIR)$(SYSCONFDIR)/sampled || true
 
 format-check: ## tell where clang-format would change something
 	clang-format --dry-run -Werror $(LIB_SRC) $(DAEMON_SRC) $(UNIT_SRC) $(STRESS_SRC) $(FUZZ_SRC) tests/fuzz/common.[ch] $(HEADERS)

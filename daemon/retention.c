@@ -14,7 +14,7 @@
 
 enum {
 	SEQUENCE_MAX = 10000,     /* dumps of one name */
-	FREE_AT_LEAST = 64 << 10, /* bytes, and twice what was written when the disk was full */
+	FREE_AT_LEAST = 64 << 10, /* bytes, on a full disk */
 };
 
 int retention_open(struct retention *ret_retention, const char *directory, const struct retention_limits *limits,
@@ -111,6 +111,13 @@ static bool make_room(struct retention *r, uint64_t bytes)
 	return freed_bytes > 0;
 }
 
+static uint64_t room_wanted(const struct retention *r, uint64_t written_bytes)
+{
+	uint64_t twice = 2 * written_bytes + FREE_AT_LEAST, quarter = r->bytes / 4;
+
+	return twice > quarter ? twice : quarter;
+}
+
 static bool is_full(int err)
 {
 	return err == -ENOSPC || err == -EDQUOT;
@@ -171,7 +178,9 @@ int retention_write(struct retention *r, const char *pattern, const struct dump_
 	uint64_t bytes = 0;
 	int err = try_write(r, pattern, subject, suffix, write, context, ret_name, &bytes);
 
-	if (is_full(err) && make_room(r, 2 * bytes + FREE_AT_LEAST)) {
+	/* How long it would have become nobody knows: twice what there was room for, or a quarter of all dumps, so that one that never fits does
+	 * not cost all the others. */
+	if (is_full(err) && make_room(r, room_wanted(r, bytes))) {
 		err = try_write(r, pattern, subject, suffix, write, context, ret_name, &bytes);
 		if (err)
 			(void)retention_list_write(

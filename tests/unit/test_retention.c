@@ -235,7 +235,7 @@ Test(retention, a_full_disk)
 	cr_assert_eq(kept.removed.by_full_disk + kept.count, 12);
 	cr_assert(is_there(last_name));
 	cr_assert_eq(dump("%n", 2 << 20), -ENOSPC, "which never fits");
-	cr_assert_eq(kept.count, 0, "for which all went");
+	cr_assert_geq(kept.count, 1, "and not all others went for it");
 	cr_assert_eq(dump("%n", 1000), 0, "and it goes on");
 	retention_close(&kept);
 	umount(folder);
