@@ -178,7 +178,7 @@ struct rec_target {
 	int32_t parent_pid;
 	uint64_t start_time; /* clock ticks since boot */
 	uint32_t version;    /* hexadecimal as sys.hexversion >> 8: 0x030b02 is 3.11.2 */
-	uint32_t flags;      /* reserved, 0 */
+	uint32_t group;      /* a number that whoever added the target gave it; 0: none */
 	uint32_t name_bytes; /* the command line, arguments joined by a blank */
 	uint32_t pad;
 	char text[];
