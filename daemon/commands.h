@@ -14,6 +14,7 @@ int attach_main(int argc, char **argv);
 int run_main(int argc, char **argv);
 int dump_main(int argc, char **argv);
 int doctor_main(int argc, char **argv);
+int ctl_main(int argc, char **argv);
 int convert_main(int argc, char **argv);
 int diff_main(int argc, char **argv);
 int report_main(int argc, char **argv);
