@@ -139,17 +139,40 @@ static char *service_name(const char *command)
 	return name;
 }
 
+/* Labels that a profile store is told, by the names of OpenTelemetry's conventions where they have one. */
+static void add_labels(struct otlp *o, struct buf *to)
+{
+	static const struct {
+		const char *label, *attribute;
+	} conventions[] = {{"service_name", "service.name"}, {"host", "host.name"}, {"container", "container.id"}};
+
+	for (size_t i = 0; i < o->labels.count; i++) {
+		const char *name = o->labels.items[i].name;
+
+		/* These are the process' own, below. */
+		if (strcmp(name, "pid") == 0 || strncmp(name, "process.", 8) == 0)
+			continue;
+		for (size_t c = 0; c < sizeof(conventions) / sizeof(conventions[0]); c++)
+			if (strcmp(name, conventions[c].label) == 0)
+				name = conventions[c].attribute;
+		add_text(o, to, RESOURCE_ATTRIBUTES, name, o->labels.items[i].value);
+	}
+}
+
 void otlp_make_resource(struct otlp *o, uint32_t process, struct buf *to)
 {
 	const struct process *p = &o->profile->processes[process];
 	const char *command = p->name ? p->name : "";
+	bool is_named = labels_value(o->labels, "service_name") || labels_value(o->labels, "service.name");
 	char version[32], *service = service_name(command);
 
+	add_labels(o, to);
 	if (!service) {
 		o->err = -ENOMEM;
 		return;
 	}
-	add_text(o, to, RESOURCE_ATTRIBUTES, "service.name", service);
+	if (!is_named)
+		add_text(o, to, RESOURCE_ATTRIBUTES, "service.name", service);
 	free(service);
 	if (p->pid)
 		add_number(o, to, RESOURCE_ATTRIBUTES, "process.pid", p->pid);
