@@ -10,6 +10,7 @@
 
 #include "base/utf8.h"
 #include "exporters/protobuf.h"
+#include "exporters/service_name.h"
 
 /* Field numbers, by message. */
 enum { SCOPE_NAME = 1, SCOPE_ATTRIBUTES = 3 };
@@ -103,40 +104,6 @@ void otlp_name_thread(struct otlp *o, uint32_t thread)
 		pb_int(&o->inner, ANY_INT, tree->interpreter);
 		add_thread_attribute(o, numbers, "cpython.interpreter.id");
 	}
-}
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
-/* The script or module that a command line runs, or its program; freed by the caller. NULL: no memory. */
-static char *service_name(const char *command)
-{
-	char *words = strdup(command), *save = NULL, *word, *found = NULL, *name;
-	bool is_python = false;
-
-	if (!words)
-		return NULL;
-	for (word = strtok_r(words, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
-		if (!found) {
-			found = word;
-			is_python = strncmp(base_name(word), "python", 6) == 0;
-			if (!is_python)
-				break;
-		} else if (strcmp(word, "-c") == 0) {
-			break;
-		} else if (word[0] !=
-		           '-') { /* an option's own argument passes for the script: good enough for a name */
-			found = word;
-			break;
-		}
-	}
-	name = strdup(found && base_name(found)[0] != '\0' ? base_name(found) : "unknown_service");
-	free(words);
-	return name;
 }
 
 /* Labels that a profile store is told, by the names of OpenTelemetry's conventions where they have one. */

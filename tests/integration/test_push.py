@@ -387,5 +387,59 @@ class Configuration(Push):
         self.assert_error(self.sampled("push", "x"), cli.USAGE, "takes no operand")
 
 
+@support.needs_python
+class Attach(Push):
+    COMMAND = ("import time\nend = time.time() + 1.5\nwhile time.time() < end: pass",)
+
+    def run_pushed(self, *args):
+        return self.sampled("run", *args, "--", *support.newest().argv, "-c", *self.COMMAND)
+
+    @profiles.needs(profiles.PYTHON, "protobuf for Python")
+    def test_run_sends_what_it_writes(self):
+        with Server() as server:
+            done = self.run_pushed("-f", "pprof", "-o", self.path("own.pb.gz"), "--push", server.url, "-q")
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        with open(self.path("sent.pb.gz"), "wb") as file:
+            file.write(server.requests[0][2])
+        own, sent = (profiles.strict("pprof", os.path.join(profiles.CONSUMERS, "profile.desc"), self.path(name))
+                     for name in ("own.pb.gz", "sent.pb.gz"))
+        self.assertEqual(own["sums"], sent["sums"])
+        name = pushing.query(server.requests[0][0])["name"]
+        self.assertIn("host=" + socket.gethostname(), name)
+        self.assertIn("version=" + support.newest().text.split("+")[0][:4], name)
+
+    def test_nothing_else_is_written(self):
+        with Server() as server:
+            done = self.run_pushed("--push", server.url, "--push-type", "parca", "-q")
+        self.assertEqual((done.returncode, done.stdout, len(server.requests)), (0, b"", 1), done.stderr)
+        self.assertEqual(sorted(os.listdir(self.folder)), ["one.pb.gz", "spool"])
+
+    def test_a_failure_is_one_line(self):
+        with Server(403) as server:
+            done = self.run_pushed("--push", server.url, "-q")
+        self.assert_error(done, cli.FAILED, "push to pyroscope: a profile was refused: it answered 403")
+        self.assert_error(self.run_pushed("--push", "gopher://x"), cli.USAGE, "not an http or https address")
+        self.assert_error(self.run_pushed("--push-type", "otlp"), cli.USAGE, "goes with --push")
+
+    def test_the_sender_has_no_rights_and_leaves_nothing(self):
+        with Server("hang") as server:
+            process = support.start_sampled("run", "--push", server.url, "-q", "--", *support.newest().argv, "-c", *self.COMMAND,
+                                            cwd=self.folder, env=dict(os.environ, TMPDIR=self.folder))
+            support.wait_until(lambda: server.requests, "a request", 60)
+            with open("/proc/%d/task/%d/children" % (process.pid, process.pid)) as file:
+                children = file.read().split()
+            with open("/proc/%s/status" % children[-1]) as file:
+                status = dict(line.rstrip("\n").split(":\t") for line in file if ":\t" in line)
+            self.assertEqual((int(status["CapEff"], 16), int(status["CapPrm"], 16), status["NoNewPrivs"]), (0, 0, "1"))
+            with open("/proc/%d/maps" % process.pid) as file:
+                self.assertNotIn("libcurl", file.read(), "who reads others' memory does not even map it")
+            process.kill()
+            process.wait()
+            process.stdout.close()
+            process.stderr.close()
+            support.wait_until(lambda: not os.path.exists("/proc/" + children[-1]), "it ends with its parent", 5)
+        self.assertEqual([name for name in os.listdir(self.folder) if name.startswith("sampled-push")], [])
+
+
 if __name__ == "__main__":
     unittest.main()
