@@ -109,15 +109,109 @@ static int join_threads_and_pack(const struct profile *profile, struct buf *to)
 	return err;
 }
 
-int spool_pack(const struct profile *profile, struct buf *to, bool *ret_pruned, struct fault *fault)
+/* --- stacks without a frame --- */
+
+/* A thread that runs no Python has samples, but no frames, and stores leave such samples out: what they show would not be what was sampled. */
+static const char no_frames[] = "(no Python frames)";
+
+static bool has_empty_stacks(const struct thread_tree *tree)
+{
+	uint64_t any = 0;
+
+	for (int v = 0; v < VALUE_COUNT; v++)
+		any |= tree->nodes[0].self[v];
+	return any != 0;
+}
+
+/* The tree's nodes and one more, which has what the root had; owned. NULL: no memory. */
+static struct node *copy_with_frame(const struct thread_tree *tree, uint32_t symbol)
+{
+	struct node *nodes = malloc((tree->node_count + (size_t)1) * sizeof(*nodes)), *named;
+
+	if (!nodes)
+		return NULL;
+	memcpy(nodes, tree->nodes, tree->node_count * sizeof(*nodes));
+	named = &nodes[tree->node_count];
+	*named = nodes[0];
+	named->parent = named->child = 0;
+	named->sibling = nodes[0].child;
+	named->symbol = symbol;
+	named->line = 0;
+	nodes[0].child = tree->node_count;
+	memset(nodes[0].self, 0, sizeof(nodes[0].self));
+	return nodes;
+}
+
+static void release_named(struct profile *named, const struct profile *of)
+{
+	for (uint32_t t = 0; named->threads && t < of->thread_count; t++)
+		if (named->threads[t].nodes != of->threads[t].nodes)
+			free(named->threads[t].nodes);
+	free(named->threads);
+	free(named->symbols);
+}
+
+/* A profile that shares what it can with the one it is made of, and names empty stacks. 0 or -ENOMEM. */
+static int name_empty_stacks(struct profile *ret_named, const struct profile *of)
+{
+	struct profile named = *of;
+	int err = 0;
+
+	named.threads = calloc(of->thread_count + (size_t)1, sizeof(*named.threads));
+	named.symbols = calloc(of->symbol_count + (size_t)1, sizeof(*named.symbols));
+	if (!named.threads || !named.symbols)
+		err = -ENOMEM;
+	if (!err) {
+		memcpy(named.symbols, of->symbols, of->symbol_count * sizeof(*named.symbols));
+		named.symbols[of->symbol_count] = (struct symbol){.name = no_frames, .file = "", .kind = FRAME_SPECIAL};
+		named.symbol_count++;
+		named.has_runs = false; /* they would still name the root */
+		memcpy(named.threads, of->threads, of->thread_count * sizeof(*named.threads));
+	}
+	for (uint32_t t = 0; !err && t < of->thread_count; t++) {
+		struct node *nodes;
+
+		if (!has_empty_stacks(&of->threads[t]))
+			continue;
+		nodes = copy_with_frame(&of->threads[t], of->symbol_count);
+		if (!nodes) {
+			err = -ENOMEM;
+			break;
+		}
+		named.threads[t].nodes = nodes;
+		named.threads[t].node_count++;
+	}
+	if (err)
+		release_named(&named, of);
+	else
+		*ret_named = named;
+	return err;
+}
+
+/* --- the whole --- */
+
+static int pack(const struct profile *profile, struct buf *to, bool *ret_pruned)
 {
 	int err = try_pack(profile, to);
-	bool pruned = err == 1;
 
+	*ret_pruned = err == 1;
 	if (err == 1)
 		err = prune_and_pack(profile, to);
 	if (err == 1)
 		err = join_threads_and_pack(profile, to);
+	return err;
+}
+
+int spool_pack(const struct profile *profile, struct buf *to, bool *ret_pruned, struct fault *fault)
+{
+	struct profile named;
+	bool pruned = false;
+	int err = name_empty_stacks(&named, profile);
+
+	if (!err) {
+		err = pack(&named, to, &pruned);
+		release_named(&named, profile);
+	}
 	if (err == 1)
 		return fault_set(fault, -EFBIG, "", "its %u processes are more than servers take in one profile",
 		                 profile->process_count);

@@ -11,7 +11,7 @@
 #include "base/fault.h"
 
 /* Appends it. Where it is too large, ever larger nodes go into "(other)" below their callers, until it fits, and then threads become one: sums
- * stay what they were, and *ret_pruned is set. 0 or -errno with *fault filled; -EFBIG: it cannot be made to fit. */
+ * stay what they were, and *ret_pruned is set. Samples without a frame, which stores would leave out, get one. 0 or -errno with *fault filled; -EFBIG: it cannot be made to fit. */
 int spool_pack(const struct profile *profile, struct buf *to, bool *ret_pruned, struct fault *fault);
 
 #endif

@@ -215,6 +215,29 @@ Test(spool, no_more_threads_than_servers_take)
 	built_free(p);
 }
 
+Test(spool, stacks_without_a_frame_get_one)
+{
+	struct profile *p = small(), *back;
+	uint32_t idle = built_thread(p, 0, 0, 9, "native");
+	struct buf packed = {0};
+	uint64_t nameless = 0;
+	bool pruned;
+
+	built_sample(p, idle, 0, 5, 0);
+	built_sample(p, 0, 0, 2, 0);
+	cr_assert_eq(spool_pack(p, &packed, &pruned, &fault), 0);
+	cr_assert_not(pruned);
+	cr_assert_eq(p->threads[idle].nodes[0].self[VALUE_SAMPLES], 5, "the profile is as it was");
+	back = unpacked(packed.data, packed.bytes);
+	for (uint32_t t = 0; t < back->thread_count; t++)
+		nameless += back->threads[t].nodes[0].self[VALUE_SAMPLES];
+	cr_assert_eq(nameless, 0);
+	cr_assert_eq(profile_sum(back, VALUE_SAMPLES), 14);
+	profile_free(back);
+	buf_release(&packed);
+	built_free(p);
+}
+
 /* A file of these bytes. */
 static void put(const char *name, const void *bytes, size_t count)
 {
