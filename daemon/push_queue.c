@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/tempfile.h"
@@ -96,6 +97,8 @@ static void add_note(const struct push_queue *q, const struct push_entry *entry,
 	fd = openat(q->dir_fd, name, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0660);
 	if (fd < 0)
 		return;
+	/* Whoever is the sender next reads it: users of services come and go, the group stays. */
+	(void)fchmod(fd, 0660);
 	(void)write_all(fd, line, (size_t)bytes);
 	close(fd);
 }

@@ -22,7 +22,7 @@ import support
 from pushing import Server
 
 OTLPREAD = os.path.join(profiles.CONSUMERS, "otlpread", "otlpread")
-PROMTOOL = shutil.which("promtool") or os.path.join(support.CACHE, "consumers", "prometheus", "promtool")
+PROMTOOL = os.path.join(support.CACHE, "consumers", "prometheus", "promtool")
 COUNTS = ("samples/count", "wall/nanoseconds")
 
 
