@@ -184,8 +184,8 @@ uninstall: ## remove what install put there, but a configuration that was change
 	! cmp -s systemd/sampled.conf $(CONFIG) || rm -f $(CONFIG)
 	[ ! -d $(dir $(CONFIG)) ] || rmdir --ignore-fail-on-non-empty $(dir $(CONFIG))
 
-deb: all $(UNITS:%=$(BUILD)/units/%) ## build a Debian package: build/*.deb
-	$(Q)BUILD=$(BUILD) MAKE="$(MAKE)" systemd/make-deb
+deb: ## build a Debian package: build/sampled_VERSION_ARCHITECTURE.deb
+	$(Q)systemd/make-deb
 
 format-check: ## tell where clang-format would change something
 	clang-format --dry-run -Werror $(LIB_SRC) $(DAEMON_SRC) $(UNIT_SRC) $(STRESS_SRC) $(FUZZ_SRC) tests/fuzz/common.[ch] $(HEADERS)
