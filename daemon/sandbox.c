@@ -5,7 +5,6 @@
 #include <linux/capability.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -96,11 +95,24 @@ static bool has_one_thread(void)
 	return stat("/proc/self/task", &tasks) != 0 || tasks.st_nlink <= 3;
 }
 
-/* systemd's filter (SystemCallFilter= of our units) is as tight, and stands; a container's, which is not made for us, is not
- * reason enough to go without our own. */
-static bool filtered_by_systemd(void)
+/* No libseccomp, no permission to filter, or none to find out what the kernel can. */
+static bool cannot_be_had(int err)
 {
-	return getenv("INVOCATION_ID") && prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == 2;
+	return err == -ENOPKG || err == -EPERM || err == -EOPNOTSUPP;
+}
+
+/* Filters stack: ours stands beside systemd's (SystemCallFilter= of our units), which has to let programs start, and beside a container's.
+ * Where ours cannot be had, another that stands already has to do. */
+static int filter(enum sandbox_kind kind, struct fault *fault)
+{
+	struct fault why = {0};
+	int err = sandbox_filter(kind, &why);
+
+	if (cannot_be_had(err) && prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == 2)
+		return 0;
+	if (err && fault)
+		*fault = why;
+	return err;
 }
 
 static int confine(uint64_t keep, enum sandbox_kind kind, struct fault *fault)
@@ -114,7 +126,7 @@ static int confine(uint64_t keep, enum sandbox_kind kind, struct fault *fault)
 		return fault_set(fault, err, NULL, "cannot drop capabilities: %s", strerror(-err));
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
 		return fault_set(fault, -errno, NULL, "cannot give up new privileges: %s", strerror(errno));
-	return filtered_by_systemd() ? 0 : sandbox_filter(kind, fault);
+	return filter(kind, fault);
 }
 
 int sandbox_reader(bool may_trace, struct fault *fault)

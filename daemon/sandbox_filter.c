@@ -188,7 +188,9 @@ static int build_and_load(const struct library *library, enum sandbox_kind kind)
 	if (!f.context)
 		return -ENOMEM;
 	f.err = library->attr_set(f.context, SCMP_FLTATR_CTL_TSYNC, 1);
-	/* A binary tree of numbers instead of a list. Libraries before 2.5 do not know it. */
+	/* The kernel's errors as they are. */
+	(void)library->attr_set(f.context, SCMP_FLTATR_API_SYSRAWRC, 1);
+	/* A binary tree of numbers instead of a list. Libraries before 2.5 know neither. */
 	(void)library->attr_set(f.context, SCMP_FLTATR_CTL_OPTIMIZE, 2);
 	allow_all_of(&f, kind);
 	if (!f.err)
