@@ -45,6 +45,7 @@ struct sampler {
 	_Atomic(struct detachment *) detachments; /* release by sampler_detach, acquire by the thread */
 	int wake_fd;                              /* an eventfd that ends the thread's sleep while it has no target */
 	_Atomic uint32_t slowdown;
+	_Atomic uint64_t beats;
 	atomic_bool stop;
 	_Atomic uint64_t mark_asked;
 	uint64_t mark_done;
@@ -251,6 +252,13 @@ static void run_pace(struct sampler *s, struct pace *pace)
 	paces_set_due(&s->paces, pace, s->options.jitter);
 }
 
+static void beat(struct sampler *s)
+{
+	/* relaxed: a sign of life, nothing hangs on it; only this thread writes it */
+	atomic_store_explicit(&s->beats, atomic_load_explicit(&s->beats, memory_order_relaxed) + 1,
+	                      memory_order_relaxed);
+}
+
 static void *run_sampler(void *context)
 {
 	struct sampler *s = context;
@@ -262,6 +270,7 @@ static void *run_sampler(void *context)
 	while (!is_stopped(s)) {
 		struct pace *pace;
 
+		beat(s);
 		adopt_added(s);
 		detach_wished(s);
 		paces_drop_empty(&s->paces);
@@ -386,6 +395,11 @@ void sampler_ask_mark(struct sampler *s, uint64_t sequence)
 {
 	atomic_store_explicit(&s->mark_asked, sequence, memory_order_release); /* pairs with write_mark */
 	wake(s);
+}
+
+uint64_t sampler_beats(const struct sampler *s)
+{
+	return atomic_load_explicit(&s->beats, memory_order_relaxed); /* as in beat() */
 }
 
 bool sampler_is_realtime(const struct sampler *s)

@@ -53,6 +53,8 @@ void sampler_slow_down(struct sampler *sampler, uint32_t factor);
 int sampler_event_fd(const struct sampler *sampler);
 /* Asks for a REC_MARK with this sequence number: runs in progress are closed first. Any thread. */
 void sampler_ask_mark(struct sampler *sampler, uint64_t sequence);
+/* Grows while the thread goes round its loop, some ten times a second at least. Any thread. */
+uint64_t sampler_beats(const struct sampler *sampler);
 bool sampler_is_realtime(const struct sampler *sampler);
 
 /* Reads every thread of a target once and writes the records into `ring`, in the calling thread, for `dump`; the target
