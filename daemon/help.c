@@ -17,10 +17,12 @@ static const char overview[] =
 	"  sampled attach PID... [options]          profile until Ctrl-C, -d, or the last process' exit\n"
 	"  sampled run [options] -- COMMAND...      start a program and profile it from its start on\n"
 	"  sampled dump PID [--json]                one stack of every thread, now\n"
+	"  sampled ctl COMMAND                      talk to the service: status list attach detach dump reload\n"
 	"  sampled convert IN... -o OUT             any readable format to any writable one; several are merged\n"
 	"  sampled report FILE... [options]         tables of any readable profile, as Python's pstats prints them\n"
 	"  sampled diff BEFORE AFTER [-o OUT]       what grew and shrank: a table, a differential flame graph\n"
 	"  sampled push [options]                   send what the service has spooled to profile stores\n"
+	"  sampled daemon [--check]                 the service: all Python processes of the host, always\n"
 	"  sampled doctor [PID]                     what works here or on a process, what does not, the mend\n"
 	"\n"
 	"`sampled COMMAND --help` lists the options of a command; sampled --version prints the version.\n";
@@ -78,6 +80,29 @@ static const char dump_usage[] =
 	"Prints the stack of every Python thread of a process, innermost frame first, without stopping it.\n"
 	"\n"
 	"      --json              as JSON\n"
+	"  -h, --help              this text\n";
+
+static const char ctl_usage[] =
+	"sampled ctl [--socket PATH] COMMAND\n"
+	"\n"
+	"Talks to the service. Root may do all; others see and steer their own processes.\n"
+	"\n"
+	"  status [--json]         what the service does: processes, rates, losses, budgets, memory\n"
+	"  list [--json]           the processes, one a line\n"
+	"  attach PID              profile it, whatever the rules say\n"
+	"  detach PID              profile it no more\n"
+	"  dump [PID]              write what the service holds of a process, or of all\n"
+	"      --rule NAME         of the processes that a rule selects\n"
+	"      --all               of all, as without a PID\n"
+	"      --merge             the processes become one\n"
+	"      --last TIME         of so much up to now: 90s, 5m, 1h\n"
+	"      --from WHEN, --to WHEN\n"
+	"                          of this window: \"2026-11-22 05:20\", 05:20:30, -5m, 2026-11-22T05:20Z, now\n"
+	"  -f, --format FORMAT     default: by the suffix of -o, else flamegraph\n"
+	"  -o, --output FILE       default: sampled-PID-TIME.SUFFIX here; -: standard output\n"
+	"  reload                  read the configuration again\n"
+	"\n"
+	"      --socket PATH       the service's socket; default /run/sampled/control.sock\n"
 	"  -h, --help              this text\n";
 
 static const char doctor_usage[] =
@@ -149,6 +174,18 @@ static const char diff_usage[] =
 	"      --fail-above P      exit 6 when a function's share grew by more than P points, beyond the noise:\n"
 	"                          of self time; with --sort total of total time\n";
 
+static const char daemon_usage[] =
+	"sampled daemon [--config FILE] [--check] [-v]\n"
+	"\n"
+	"The service: profiles the processes that its configuration names, sampled.conf(5), for as long as it\n"
+	"runs.\n"
+	"\n"
+	"      --config FILE       default: /etc/sampled/sampled.conf, and conf.d/*.conf beside it\n"
+	"      --check             say what is wrong with the configuration, and do nothing else; exit 2 if\n"
+	"                          anything is\n"
+	"  -v, --verbose           say what is found and passed over\n"
+	"  -h, --help              this text\n";
+
 static const char filter_options[] =
 	"\n"
 	"Which part, and how it is folded:\n"
@@ -193,8 +230,13 @@ int help_print(const char *command)
 		buf_printf(&text, "usage: %s%s\nReadable: %s.\n", diff_usage, filter_options, format_read_names());
 	else if (strcmp(command, "push") == 0)
 		buf_printf(&text, "usage: %s", push_usage);
+	else if (strcmp(command, "daemon") == 0)
+		buf_printf(&text, "usage: %s", daemon_usage);
 	else
-		buf_printf(&text, "usage: %s", strcmp(command, "dump") == 0 ? dump_usage : doctor_usage);
+		buf_printf(&text, "usage: %s",
+		           strcmp(command, "dump") == 0  ? dump_usage
+		           : strcmp(command, "ctl") == 0 ? ctl_usage
+		                                         : doctor_usage);
 	if (!command || profiles)
 		buf_printf(&text, "Formats: %s. Python %s.\n", format_names(), pyabi_supported());
 	return print(&text);

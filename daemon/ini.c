@@ -25,7 +25,8 @@ struct reading {
 	struct buf joined;    /* the line in hand, with those joined to it */
 	struct buf head;      /* the section's words, each with a NUL */
 	struct ini_entry entry;
-	int err; /* the first mistake's */
+	bool lost; /* in a section whose head was refused: what it assigns is passed over */
+	int err;   /* the first mistake's */
 };
 
 /* Takes note of a mistake, in line 0 where it is the file's. Returns whether reading goes on. */
@@ -80,7 +81,6 @@ static int take_head(struct reading *r, char *text, struct fault *fault)
 	char *section, *name, *end = strchr(text, ']');
 	size_t bytes;
 
-	r->entry.section = NULL; /* what follows a head that makes no sense belongs to none */
 	if (!end || end[1])
 		return fault_set(fault, -EINVAL, "[section] or [section name]", "a section that does not end in ]");
 	*end = '\0';
@@ -139,7 +139,11 @@ static int take_line(struct reading *r, unsigned first, struct fault *fault)
 	r->entry.line = first;
 	if (*text == '\0')
 		return 0;
-	return *text == '[' ? take_head(r, text, fault) : take_assignment(r, text, fault);
+	if (*text != '[')
+		return r->lost ? 0 : take_assignment(r, text, fault);
+	err = take_head(r, text, fault);
+	r->lost = err != 0;
+	return err;
 }
 
 /* The next line of the text, without blanks at its ends. false: there is none. */

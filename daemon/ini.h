@@ -29,7 +29,7 @@ struct ini_handler {
 	void *context;
 	/* An assignment. 0, or -errno with *fault filled, which is a mistake as one of the text is. */
 	int (*entry)(void *context, const struct ini_entry *entry, struct fault *fault);
-	/* A section's head: key and value are NULL. May be NULL. */
+	/* A section's head: key and value are NULL. May be NULL. What a section assigns whose head is refused is passed over. */
 	int (*section)(void *context, const struct ini_entry *head, struct fault *fault);
 	/* A mistake; reading goes on behind it. NULL: the first one ends it. */
 	void (*mistake)(void *context, const struct fault *fault);

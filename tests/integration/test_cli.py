@@ -51,7 +51,7 @@ class Usage(cli.Folder):
         self.refuse("doctor", "x", says="not a process id")
 
     def test_later_and_reserved(self):
-        for command in ("daemon", "ctl", "top"):
+        for command in ("top",):
             self.refuse(command, says="%s: not built yet" % command)
         for option in ("--native", "--blocking", "--opcodes", "--async", "--locals"):
             self.refuse("attach", "1", option, says="%s: not built yet" % option)
@@ -59,7 +59,8 @@ class Usage(cli.Folder):
 
     def test_help_and_version(self):
         for args in (["--help"], ["-h"], ["attach", "--help"], ["run", "-h"], ["dump", "--help"], ["doctor", "--help"],
-                     ["convert", "--help"], ["report", "--help"], ["diff", "-h"], ["push", "--help"]):
+                     ["ctl", "--help"], ["convert", "--help"], ["report", "--help"], ["diff", "-h"], ["daemon", "-h"],
+                     ["push", "--help"]):
             done = self.sampled(*args)
             self.assertEqual((done.returncode, done.stderr), (cli.DONE, b""), args)
             self.assertIn(b"sampled", done.stdout)
@@ -69,7 +70,7 @@ class Usage(cli.Folder):
             self.assertRegex(self.sampled(*args).stdout, rb"\Asampled \d+\.\d+\.\d+\n\Z")
 
     def test_manual_and_help_agree(self):
-        text = "".join(self.sampled(command, "--help").stdout.decode() for command in ("attach", "dump", "convert", "report", "diff"))
+        text = "".join(self.sampled(command, "--help").stdout.decode() for command in ("attach", "dump", "ctl", "convert", "report", "diff"))
         with open(MANUAL) as file:
             manual = file.read().replace("\\-", "-")
         described = set(re.findall(r"^\.It .*", manual, re.M))

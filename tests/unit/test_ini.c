@@ -90,7 +90,7 @@ Test(ini, mistakes_name_the_line_and_reading_goes_on)
 	expect_text(
 		"k = 1\n[a\n[]\n[a] b\nl = 2\n[b]\nnothing\n= 3\nm = \x01\nn = \xff\no = 4\n", -EINVAL,
 		"! f:1: k: in no section\n! f:2: a section that does not end in ]\n! f:3: a section without a name\n"
-		"! f:4: a section that does not end in ]\n! f:5: l: in no section\n6 [b|]\n"
+		"! f:4: a section that does not end in ]\n6 [b|]\n"
 		"! f:7: neither a section nor an assignment\n! f:8: no key in front of =\n"
 		"! f:9: a control character, U+0001\n! f:10: not UTF-8\n11 b||o|4\n");
 }
