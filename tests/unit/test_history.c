@@ -61,8 +61,7 @@ static struct profile *profile_of(struct history_query query)
 	struct profile *profile;
 
 	cr_assert_eq(history_profile(history, &query, &profile), 0);
-	cr_assert_eq(profile_sum(profile, VALUE_SAMPLES) + profile->out_of_memory + profile->malformed_samples,
-	             ({
+	cr_assert_eq(profile_sum(profile, VALUE_SAMPLES) + profile->out_of_memory + profile->malformed_samples, ({
 			     struct rec_facts facts;
 
 			     profile_facts(profile, &facts);
@@ -99,8 +98,10 @@ Test(history, windows_are_of_whole_slices)
 	cr_assert_eq(samples_of((struct history_query){.pid = 200, .start_time = 1}), 0);
 	cr_assert_eq(samples_of((struct history_query){.by_group = true, .group = 1}), 0);
 	/* The slices are 1 s – 11 s, 11 s – 21 s, … */
-	cr_assert_eq(samples_of((struct history_query){.pid = 100, .from_ns = 21 * NS_PER_S, .to_ns = 31 * NS_PER_S}), 4);
-	cr_assert_eq(samples_of((struct history_query){.pid = 100, .from_ns = 30 * NS_PER_S, .to_ns = 32 * NS_PER_S}), 4 + 8);
+	cr_assert_eq(samples_of((struct history_query){.pid = 100, .from_ns = 21 * NS_PER_S, .to_ns = 31 * NS_PER_S}),
+	             4);
+	cr_assert_eq(samples_of((struct history_query){.pid = 100, .from_ns = 30 * NS_PER_S, .to_ns = 32 * NS_PER_S}),
+	             4 + 8);
 	cr_assert_eq(samples_of((struct history_query){.pid = 100, .from_ns = 91 * NS_PER_S}), 512);
 	cr_assert_eq(samples_of((struct history_query){.pid = 100, .from_ns = 200 * NS_PER_S}), 0);
 	cr_assert_eq(samples_of((struct history_query){.merge = true, .to_ns = 12 * NS_PER_S}), 3 + (3 << 10));
