@@ -219,17 +219,20 @@ static double query_ms(uint64_t from_ns, bool merge)
 static void measure_levels(uint32_t processes, uint64_t max_bytes)
 {
 	enum { SLICES = 2000 };
-	uint64_t now_ns = begin(processes, max_bytes), oldest_ns;
+	uint64_t now_ns = begin(processes, max_bytes), oldest_ns, bytes[HISTORY_LEVELS] = {0};
 	struct history_stats stats;
 
-	for (int i = 0; i < SLICES; i++, now_ns += SLICE_NS)
+	for (int i = 0; i < SLICES; i++, now_ns += SLICE_NS) {
 		run_slice(processes, now_ns);
-	history_stats(history, &stats);
+		history_stats(history, &stats);
+		for (int level = 0; level < HISTORY_LEVELS && i % 20 == 0; level++)
+			if (stats.slices[level] > 1) /* a level may be empty at the end */
+				bytes[level] = stats.slice_bytes[level] / stats.slices[level];
+	}
 	oldest_ns = stats.oldest_ns;
 	printf("\"level_bytes\": [");
 	for (int level = 0; level < HISTORY_LEVELS; level++)
-		printf("%s%" PRIu64, level ? ", " : "",
-		       stats.slices[level] ? stats.slice_bytes[level] / stats.slices[level] : 0);
+		printf("%s%" PRIu64, level ? ", " : "", bytes[level]);
 	printf("], \"level_slices\": [");
 	for (int level = 0; level < HISTORY_LEVELS; level++)
 		printf("%s%" PRIu64, level ? ", " : "", stats.slices[level]);
