@@ -6,6 +6,10 @@ CC ?= gcc
 CFLAGS ?= -O2 -g
 PREFIX ?= /usr/local
 DESTDIR ?=
+SYSCONFDIR ?= /etc
+UNITDIR ?= $(PREFIX)/lib/systemd/system
+SYSUSERSDIR ?= $(PREFIX)/lib/sysusers.d
+TMPFILESDIR ?= $(PREFIX)/lib/tmpfiles.d
 PYTHON ?= python3
 
 comma := ,
@@ -48,7 +52,7 @@ FUZZ_BIN := $(FUZZ_SRC:%.c=$(BUILD)/%)
 Q := $(if $(filter 1,$(V)),,@)
 say = $(if $(filter 1,$(V)),,@printf '  %-5s %s\n' $(1) $(2);)
 
-.PHONY: all objects unit stress browser oracle fuzz check check-full check-headers bench bench-formats bench-history demo clean install uninstall format-check \
+.PHONY: all objects unit stress browser oracle fuzz check check-full check-headers bench bench-formats bench-history demo clean install uninstall deb format-check \
 	help FORCE
 .DELETE_ON_ERROR:
 all: $(BUILD)/sampled ## build the program: build/sampled
@@ -117,10 +121,10 @@ ORACLE_ARGS ?= --seconds 2 --together
 oracle: all $(BUILD)/tests/oracle/truth ## programs whose true stacks are known: no sample may show another
 	$(Q)SAMPLED=$(BUILD)/sampled SAMPLED_TRUTH=$(BUILD)/tests/oracle/truth $(PYTHON) tests/oracle/run $(ORACLE_ARGS)
 
-# Fuzzers want every file instrumented, so they compile the library themselves: make fuzz CC=clang
+# Fuzzers want every file instrumented, so they compile all but main() themselves: make fuzz CC=clang
 FUZZ_OBJ_DIR := $(BUILD)/fuzz-obj
 FUZZ_FLAGS := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -g -O1
-FUZZ_LIB_OBJ := $(LIB_SRC:%.c=$(FUZZ_OBJ_DIR)/%.o)
+FUZZ_LIB_OBJ := $(patsubst %.c,$(FUZZ_OBJ_DIR)/%.o,$(LIB_SRC) $(filter-out daemon/main.c,$(DAEMON_SRC)))
 $(FUZZ_OBJ_DIR)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,FUZZ,$<)$(CC) $(REQUIRED_FLAGS) $(WARN_FLAGS) $(CPPFLAGS) $(FUZZ_FLAGS) -c -o $@ $<
@@ -166,11 +170,30 @@ bench-history: $(BUILD)/tests/tools/measure_history ## measure: bytes a slice of
 demo: all ## profile a small Python program for 5 s: ./flamegraph.html
 	$(Q)SAMPLED=$(BUILD)/sampled PYTHON=$(PYTHON) tests/demo.sh
 
-install: all ## install the program and its manual page under $(DESTDIR)$(PREFIX)
+# The units name the program where it is installed.
+UNITS := sampled.service sampled-push.service
+$(BUILD)/units/%: systemd/% FORCE
+	@mkdir -p $(@D)
+	@sed 's,/usr/bin/sampled,$(PREFIX)/bin/sampled,' $< >$@
+
+MANUALS := $(wildcard docs/*.[158])
+INSTALLED := $(PREFIX)/bin/sampled $(UNITS:%=$(UNITDIR)/%) $(SYSUSERSDIR)/sampled.conf $(TMPFILESDIR)/sampled.conf \
+	$(foreach page,$(MANUALS),$(PREFIX)/share/man/man$(subst .,,$(suffix $(page)))/$(notdir $(page)))
+CONFIG := $(DESTDIR)$(SYSCONFDIR)/sampled/sampled.conf
+install: all $(UNITS:%=$(BUILD)/units/%) ## install the program, its manual, units and configuration: PREFIX, DESTDIR, UNITDIR, SYSCONFDIR
 	install -D -m 0755 $(BUILD)/sampled $(DESTDIR)$(PREFIX)/bin/sampled
-	install -D -m 0644 docs/sampled.1 $(DESTDIR)$(PREFIX)/share/man/man1/sampled.1
-uninstall: ## remove what install put there
-	rm -f $(DESTDIR)$(PREFIX)/bin/sampled $(DESTDIR)$(PREFIX)/share/man/man1/sampled.1
+	install -D -m 0644 -t $(DESTDIR)$(UNITDIR) $(UNITS:%=$(BUILD)/units/%)
+	install -D -m 0644 systemd/sampled.sysusers.conf $(DESTDIR)$(SYSUSERSDIR)/sampled.conf
+	install -D -m 0644 systemd/sampled.tmpfiles.conf $(DESTDIR)$(TMPFILESDIR)/sampled.conf
+	for page in $(MANUALS); do install -D -m 0644 -t $(DESTDIR)$(PREFIX)/share/man/man$${page##*.} $$page; done
+	[ -e $(CONFIG) ] || install -D -m 0644 systemd/sampled.conf $(CONFIG)
+uninstall: ## remove what install put there, but a configuration that was changed
+	rm -f $(INSTALLED:%=$(DESTDIR)%)
+	! cmp -s systemd/sampled.conf $(CONFIG) || rm -f $(CONFIG)
+	[ ! -d $(dir $(CONFIG)) ] || rmdir --ignore-fail-on-non-empty $(dir $(CONFIG))
+
+deb: ## build a Debian package: build/sampled_VERSION_ARCHITECTURE.deb
+	$(Q)systemd/make-deb
 
 format-check: ## tell where clang-format would change something
 	clang-format --dry-run -Werror $(LIB_SRC) $(DAEMON_SRC) $(UNIT_SRC) $(STRESS_SRC) $(FUZZ_SRC) tests/fuzz/common.[ch] $(HEADERS)

@@ -122,6 +122,8 @@ void rec_facts_add(struct rec_facts *sum, const struct rec_facts *facts)
 	sum->read_bytes += facts->read_bytes;
 	sum->read_ns += facts->read_ns;
 	sum->symbols += facts->symbols;
+	sum->ticks_credited += facts->ticks_credited;
+	sum->ticks_saved += facts->ticks_saved;
 	for (int i = 0; i < LOSS_CAUSES; i++)
 		sum->lost[i] += facts->lost[i];
 	for (int i = 0; i < RETRY_CAUSES; i++)

@@ -9,6 +9,9 @@
 #include "sampler/owed.h"
 #include "sampler/held.h"
 
+/* From here on a target gets by with little memory. */
+#define SLOW_NS (5 * NS_PER_MS)
+
 int target_open(struct target **ret_target, pid_t pid, struct fault *fault)
 {
 	struct target *target = calloc(1, sizeof(*target));
@@ -52,6 +55,13 @@ const struct pyproc *target_proc(const struct target *target)
 	return &target->proc;
 }
 
+void target_configure(struct target *target, uint64_t interval_ns, uint32_t group)
+{
+	target->configured = true;
+	target->facts.interval_ns = interval_ns;
+	target->group = group;
+}
+
 bool target_is_execed(const struct target *target)
 {
 	return target->execed;
@@ -73,12 +83,14 @@ int target_adopt(struct target *target, const struct sampler_options *options, s
 	target->ring = ring;
 	target->id = id;
 	target->facts.target = id;
-	target->facts.interval_ns = options->interval_ns;
+	if (!target->configured)
+		target->facts.interval_ns = options->interval_ns;
+	target->interval_ns = target->facts.interval_ns;
 	target->gc_symbol = special_symbol(symbols, "<GC>");
 	target->truncated_symbol = special_symbol(symbols, "<truncated>");
 	target->unreadable_symbol = special_symbol(symbols, "<unreadable>");
 	if (!target->gc_symbol || !target->truncated_symbol || !target->unreadable_symbol ||
-	    codes_new(&target->codes, &target->proc.abi, symbols) != 0 || edges_new(&target->edges) != 0)
+	    codes_new(&target->codes, &target->proc.abi, symbols) != 0 || edges_new(&target->edges, target->interval_ns >= SLOW_NS) != 0)
 		return -ENOMEM;
 	if (target->proc.abi.frames == FRAMES_HEAP && callees_new(&target->callees) != 0)
 		return -ENOMEM;
@@ -103,6 +115,22 @@ void target_finish(struct target *target, uint64_t now_ns, enum target_event eve
 	symtab_unref(target->symbols, target->truncated_symbol);
 	symtab_unref(target->symbols, target->unreadable_symbol);
 	symtab_flush_forgotten(target->symbols, target->ring);
+}
+
+static void stack_slim(struct pystack *stack)
+{
+	free(stack->frames);
+	*stack = (struct pystack){0};
+}
+
+void target_slim(struct target *target)
+{
+	plan_slim(&target->plan);
+	plan_slim(&target->again);
+	stack_slim(&target->spare);
+	stack_slim(&target->first_copy);
+	for (uint32_t i = 0; i < target->thread_count; i++)
+		thread_slim(target->threads[i]);
 }
 
 static uint64_t all_lost(const struct target *target)

@@ -116,6 +116,7 @@ struct thread {
 	bool taken;  /* a sample of it was taken in the tick that read it last */
 	bool shadow; /* that showed it to be no thread of its own */
 	bool still;  /* it cannot have moved since, and is not read (still.h) */
+	bool parked; /* … because the whole process cannot */
 	uint16_t still_status, still_flags;
 	uint64_t still_ticks, still_ns; /* of the target's, up to which its samples are in the run */
 	uint64_t t_still_ns;            /* and when that was */
@@ -159,6 +160,8 @@ uint32_t thread_find_same(struct thread *t, const struct plan *plan, uint32_t fr
 void thread_drop_chunks(struct thread *t, uint32_t count);
 /* Finds the chunks of the data stack anew, from the newest back. 0 or -errno. */
 int thread_find_chunks(struct thread *t, const struct remote *r, raddr_t newest);
+/* Gives back the memory that only a read needs. */
+void thread_slim(struct thread *t);
 void thread_release(struct thread *t);
 
 /* Whether so much moves in this thread that copies which are alike may be so by chance. */
