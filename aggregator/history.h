@@ -59,8 +59,8 @@ struct history_options {
 
 /* Which part of the history. All zero: all of it. */
 struct history_query {
-	uint64_t from_ns,
-		to_ns; /* CLOCK_MONOTONIC; 0: from the beginning; to now, with the open slice. A slice that overlaps is taken whole */
+	/* CLOCK_MONOTONIC. 0: from the beginning; to now, with the open slice. A slice that overlaps is taken whole. */
+	uint64_t from_ns, to_ns;
 	int32_t pid;         /* 0: all */
 	uint64_t start_time; /* of the pid; 0: whichever */
 	bool by_group;       /* only this group */
