@@ -20,7 +20,7 @@ def reach_hours(row, levels):
     room = BOUND_BYTES * 15 / 16 - row["fixed_bytes"]
     shares = [room / 5] * (levels - 1)
     shares.append(room - sum(shares))
-    return sum(share / size * span for share, size, span in zip(shares, row["level_bytes"], SPANS_S)) / 3600
+    return sum(share / size * span for share, size, span in zip(shares, row["level_bytes"], SPANS_S) if size) / 3600
 
 
 def main():
