@@ -22,6 +22,7 @@ static const char overview[] =
 	"  sampled report FILE... [options]         tables of any readable profile, as Python's pstats prints them\n"
 	"  sampled diff BEFORE AFTER [-o OUT]       what grew and shrank: a table, a differential flame graph\n"
 	"  sampled daemon [--check]                 the service: all Python processes of the host, always\n"
+	"  sampled push [options]                   send what the service has spooled to profile stores\n"
 	"  sampled doctor [PID]                     what works here or on a process, what does not, the mend\n"
 	"\n"
 	"`sampled COMMAND --help` lists the options of a command; sampled --version prints the version.\n";
@@ -40,7 +41,7 @@ static const char profile_options[] =
 	"\n"
 	"How to sample:\n"
 	"  -r, --rate RATE         ticks a second: 1000, 1khz, 2.5khz, 10k; max: unthrottled; default 1000\n"
-	"  -d, --duration TIME     stop after: 2.5, 500ms, 10s, 5m, 1h; counted from the first tick\n"
+	"  -d, --duration TIME     stop after: 2.5, 500ms, 10s, 5m, 1h, 1d; counted from the first tick\n"
 	"      --mode MODE         which samples count: wall (all, default), cpu (runnable), gil (holding the GIL)\n"
 	"  -t, --thread NAME|TID   only this thread; may be given several times\n"
 	"      --idle, --no-idle   idle threads count in wall mode (default: they do)\n"
@@ -58,6 +59,9 @@ static const char profile_options[] =
 	"                          as many as -f, or one: the stem of all names\n"
 	"      --record FILE       everything that is sampled, for sampled convert (suffix .sampled);\n"
 	"                          without -f and -o nothing else is written\n"
+	"      --push URL          send the profile to a profile store, in a process of its own without any right;\n"
+	"                          without -f and -o nothing else is written\n"
+	"      --push-type TYPE    pyroscope (default), pyroscope-push, parca or otlp\n"
 	"      --svg               with -f pstats: the call graph beside it, drawn by Graphviz\n"
 	"      --collapsed-style STYLE\n"
 	"                          sampled (default) or tachyon\n"
@@ -107,6 +111,22 @@ static const char doctor_usage[] =
 	"Says what works on this host, or for one process, what does not, and the mend. With a PID the\n"
 	"exit status is the one that attach would have.\n"
 	"\n"
+	"  -h, --help              this text\n";
+
+static const char push_usage[] =
+	"sampled push [options]\n"
+	"\n"
+	"Sends what the service has spooled to profile stores: Pyroscope, Parca, OpenTelemetry Collectors.\n"
+	"\n"
+	"      --config FILE       default: /etc/sampled/push.conf; with --url none\n"
+	"      --check             say whether the configuration is right, and do nothing\n"
+	"      --once              send what there is and leave: status 1 when something could not be sent\n"
+	"      --spool DIR         where profiles come from; default: /var/spool/sampled\n"
+	"      --url URL           one more destination, http://HOST:PORT or https://HOST\n"
+	"      --type TYPE         … of --url: pyroscope (default), pyroscope-push, parca or otlp\n"
+	"      --listen ADDRESS:PORT\n"
+	"                          metrics at /metrics there, for Prometheus\n"
+	"      --version           print the version\n"
 	"  -h, --help              this text\n";
 
 static const char convert_usage[] =
@@ -210,6 +230,8 @@ int help_print(const char *command)
 		buf_printf(&text, "usage: %s%s\nReadable: %s.\n", diff_usage, filter_options, format_read_names());
 	else if (strcmp(command, "daemon") == 0)
 		buf_printf(&text, "usage: %s", daemon_usage);
+	else if (strcmp(command, "push") == 0)
+		buf_printf(&text, "usage: %s", push_usage);
 	else
 		buf_printf(&text, "usage: %s",
 		           strcmp(command, "dump") == 0  ? dump_usage
