@@ -38,8 +38,8 @@ void history_free(struct history *h)
 	free(h->books);
 	for (int i = 0; i < HISTORY_LEVELS; i++)
 		free(h->levels[i].slices);
-	sums_release(&h->scratch[0], &h->budget);
-	sums_release(&h->scratch[1], &h->budget);
+	sums_release(&h->scratch[0]);
+	sums_release(&h->scratch[1]);
 	buf_release(&h->bytes);
 	symbols_release(&h->symbols);
 	free(h);
@@ -116,7 +116,8 @@ static int feed_target(struct history *h, const struct rec_target *record)
 	struct history_target *target = keyed_find(&h->targets, record->id);
 
 	if (!target)
-		return record->event == TARGET_ATTACHED || record->event == TARGET_EXECED ? add_target(h, record) : -EPROTO;
+		return record->event == TARGET_ATTACHED || record->event == TARGET_EXECED ? add_target(h, record)
+		                                                                          : -EPROTO;
 	if (record->event == TARGET_ATTACHED)
 		return -EPROTO; /* an id is never used twice */
 	end_target(h, target, record);
@@ -129,7 +130,8 @@ static int describe_thread(struct history *h, struct history_thread *thread, con
 	struct book_thread *kept = &book->threads[thread->thread];
 
 	if (book->targets == 1) { /* else it is one of several */
-		if (record->name_bytes && book_thread_rename(book, &h->budget, thread->thread, record->text, record->name_bytes))
+		if (record->name_bytes &&
+		    book_thread_rename(book, &h->budget, thread->thread, record->text, record->name_bytes))
 			return -ENOMEM;
 		kept->tid = record->tid;
 		kept->is_main = record->flags & THREAD_MAIN;
@@ -181,8 +183,7 @@ static int feed_thread(struct history *h, const struct rec_thread *record)
 	if (!thread)
 		return add_thread(h, record, target);
 	if (thread->target != target ||
-	    (target->book->targets == 1 &&
-	     target->book->threads[thread->thread].interpreter != record->interpreter))
+	    (target->book->targets == 1 && target->book->threads[thread->thread].interpreter != record->interpreter))
 		return -EPROTO;
 	return describe_thread(h, thread, record);
 }
@@ -236,7 +237,7 @@ static int feed_stack(struct history *h, const struct rec_stack *record)
 		h->open.to_ns = record->t_last_ns;
 	leaf = err ? CALL_NONE : find_leaf(h, thread);
 	if (leaf != CALL_NONE)
-		values = sums_at(&book->open, &h->budget, leaf);
+		values = sums_at(&book->open, leaf);
 	if (values) {
 		values_add(values, record->count, record->weight_ns, record->status);
 		return 0;
@@ -253,6 +254,7 @@ static int feed_facts(struct history *h, const struct rec_facts *record)
 	if (!target)
 		return -EPROTO;
 	facts_add_difference(target->book->open.facts, record, &target->facts);
+	facts_add_difference(h->total, record, &target->facts);
 	target->facts = *record;
 	target->book->process.facts = *record;
 	if (h->open.to_ns < record->t_last_ns)
@@ -294,7 +296,8 @@ int history_feed(struct history *h, const struct rec_head *record)
 		h->open.malformed_records++;
 	}
 	/* Halfway between the goal and the bound: before anything has to be refused. */
-	if (h->budget.max_bytes && !h->stuck && h->budget.used_bytes > goal_bytes + (h->budget.max_bytes - goal_bytes) / 2)
+	if (h->budget.max_bytes && !h->stuck &&
+	    h->budget.used_bytes > goal_bytes + (h->budget.max_bytes - goal_bytes) / 2)
 		history_shrink(h);
 	return err;
 }

@@ -19,6 +19,7 @@ int book_new(struct book **ret_book, struct budget *budget)
 	}
 	budget_charge(budget, sizeof(*book));
 	book->ended_at = THREAD_NONE;
+	book->open.budget = budget;
 	*ret_book = book;
 	return 0;
 }
@@ -48,13 +49,14 @@ void book_free(struct book *book, struct symbols *symbols)
 		budget_give(budget, text_bytes(book->threads[i].name));
 		free(book->threads[i].name);
 	}
-	budget_give(budget, book->thread_room * sizeof(*book->threads) + sizeof(*book) + text_bytes(book->process.name));
+	budget_give(budget,
+	            book->thread_room * sizeof(*book->threads) + sizeof(*book) + text_bytes(book->process.name));
 	free(book->threads);
 	free(book->process.name);
 	for (int i = 0; i < HISTORY_LEVELS; i++)
 		queue_release(&book->queues[i], budget);
 	patterns_release(&book->patterns, budget);
-	sums_release(&book->open, budget);
+	sums_release(&book->open);
 	call_tree_release(&book->tree, symbols);
 	free(book);
 }
@@ -81,7 +83,8 @@ static uint32_t free_thread(struct book *book, struct budget *budget)
 	for (uint32_t i = 0; i < book->thread_count; i++)
 		if (book->threads[i].is_free)
 			return i;
-	larger = more < THREAD_NONE / 4 ? realloc(book->threads, ((size_t)book->thread_room + more) * sizeof(*larger)) : NULL;
+	larger = more < THREAD_NONE / 4 ? realloc(book->threads, ((size_t)book->thread_room + more) * sizeof(*larger))
+	                                : NULL;
 	if (!larger)
 		return THREAD_NONE;
 	budget_charge(budget, more * sizeof(*larger));
@@ -206,7 +209,7 @@ void book_fold(struct book *book, struct symbols *symbols, struct fold fold, con
 	}
 	for (uint32_t i = 0; i < from->count; i++) {
 		uint32_t node = from->items[i].node;
-		uint64_t *values = sums_at(to, symbols->budget, map ? map[node] : node);
+		uint64_t *values = sums_at(to, map ? map[node] : node);
 
 		for (int v = 0; v < VALUE_COUNT && values; v++)
 			values[v] += from->items[i].values[v];
@@ -270,7 +273,7 @@ int book_compact(struct book *book, struct symbols *symbols, struct sums *scratc
 		while (queue_front(from, &number)) {
 			struct entry entry = queue_first(from);
 
-			entry_add(&entry, &before, map, scratch, budget);
+			entry_add(&entry, &before, map, scratch);
 			queue_pop(from, budget);
 			sums_sort(scratch);
 			if (queue_push(&to, budget, &book->patterns, scratch, number, bytes))
