@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "sampler/calls.h"
 #include "sampler/walk.h"
 #include "tests/unit/fake_objects.h"
 
@@ -181,4 +182,25 @@ Test(walk, a_frame_that_has_not_begun_called_nothing, .init = begin, .fini = end
 	push(make_code("outer"), AT_CALL_EX, RUNS, true);
 	push(make_code("made"), -2, LOCALS, true);
 	expect_refuted(push(make_code("leaf"), AT_LOAD, RUNS, true));
+}
+
+/* However often it is seen. */
+Test(walk, no_call_is_learnt_where_none_can_be, .init = begin, .fini = end)
+{
+	struct edges *edges;
+
+	cr_assert_eq(edges_new(&edges), 0);
+	push(make_code("caller"), AT_STORE_ATTR, SUSPENDED, true);
+	push(make_code("callee"), AT_LOAD, RUNS, true);
+	expect_stack(previous, 2);
+	thread.seen.frames[1].direct = true;
+	for (int i = 0; i < 100; i++)
+		calls_sight(&walker, &thread.seen, 2, edges);
+	calls_learn(&walker, &thread.seen, edges);
+	cr_expect_not(calls_are_known(&walker, &thread.seen, 1, edges));
+	cr_expect(calls_are_known(&walker, &thread.seen, 2, edges));
+	thread.seen.frames[0].offset = AT_CALLED;
+	calls_learn(&walker, &thread.seen, edges);
+	cr_expect(calls_are_known(&walker, &thread.seen, 1, edges));
+	edges_free(edges);
 }
