@@ -112,10 +112,10 @@ ORACLE_ARGS ?= --seconds 2 --together
 oracle: all $(BUILD)/tests/oracle/truth ## programs whose true stacks are known: no sample may show another
 	$(Q)SAMPLED=$(BUILD)/sampled SAMPLED_TRUTH=$(BUILD)/tests/oracle/truth $(PYTHON) tests/oracle/run $(ORACLE_ARGS)
 
-# Fuzzers want every file instrumented, so they compile the library themselves: make fuzz CC=clang
+# Fuzzers want every file instrumented, so they compile all but main() themselves: make fuzz CC=clang
 FUZZ_OBJ_DIR := $(BUILD)/fuzz-obj
 FUZZ_FLAGS := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -g -O1
-FUZZ_LIB_OBJ := $(LIB_SRC:%.c=$(FUZZ_OBJ_DIR)/%.o)
+FUZZ_LIB_OBJ := $(patsubst %.c,$(FUZZ_OBJ_DIR)/%.o,$(LIB_SRC) $(filter-out daemon/main.c,$(DAEMON_SRC)))
 $(FUZZ_OBJ_DIR)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,FUZZ,$<)$(CC) $(REQUIRED_FLAGS) $(WARN_FLAGS) $(CPPFLAGS) $(FUZZ_FLAGS) -c -o $@ $<

@@ -6,35 +6,8 @@
 #include <string.h>
 
 #include "aggregator/aggregator.h"
+#include "aggregator/records.h"
 #include "aggregator/state.h"
-
-/* Whether a record of `fixed` bytes has exactly the text it says behind it. */
-static bool text_fits(const struct rec_head *head, uint64_t fixed, uint32_t text_bytes, const char *text)
-{
-	return head->bytes == rec_round(fixed + text_bytes) && head->bytes >= fixed + text_bytes &&
-	       !memchr(text, 0, text_bytes);
-}
-
-/* Takes what a REC_TARGET says of the process. 0 or -ENOMEM (all is as before). */
-static int describe_process(struct process *process, const struct rec_target *record)
-{
-	if (record->name_bytes) {
-		char *name = strndup(record->text, record->name_bytes);
-
-		if (!name)
-			return -ENOMEM;
-		free(process->name);
-		process->name = name;
-	}
-	process->pid = record->pid;
-	process->parent_pid = record->parent_pid;
-	process->start_time = record->start_time;
-	if (record->version)
-		process->version = record->version;
-	if (record->event == TARGET_EXITED)
-		process->ended = true;
-	return 0;
-}
 
 static int add_process(struct aggregator *aggregator, const struct rec_target *record)
 {
@@ -50,7 +23,7 @@ static int add_process(struct aggregator *aggregator, const struct rec_target *r
 		aggregator->processes = larger;
 		aggregator->process_room = room;
 	}
-	err = describe_process(&kept.process, record);
+	err = process_describe(&kept.process, record);
 	if (!err)
 		err = lookup_add(&aggregator->target_ids, lookup_hash_id(record->id), aggregator->process_count);
 	if (err) {
@@ -66,15 +39,10 @@ static int add_process(struct aggregator *aggregator, const struct rec_target *r
 
 static int feed_target(struct aggregator *aggregator, const struct rec_target *record)
 {
-	uint32_t process;
+	uint32_t process = lookup_id(&aggregator->target_ids, record->id);
 
-	if (record->head.bytes < sizeof(*record) ||
-	    !text_fits(&record->head, sizeof(*record), record->name_bytes, record->text) || record->id == 0 ||
-	    record->event < TARGET_ATTACHED || record->event > TARGET_DETACHED)
-		return -EPROTO;
-	process = lookup_id(&aggregator->target_ids, record->id);
 	if (process != LOOKUP_NONE && record->event != TARGET_ATTACHED) /* an id is never used twice */
-		return describe_process(&aggregator->processes[process].process, record);
+		return process_describe(&aggregator->processes[process].process, record);
 	if (process == LOOKUP_NONE && (record->event == TARGET_ATTACHED || record->event == TARGET_EXECED))
 		return add_process(aggregator, record);
 	return -EPROTO;
@@ -116,15 +84,11 @@ static int add_thread(struct aggregator *aggregator, const struct rec_thread *re
 
 static int feed_thread(struct aggregator *aggregator, const struct rec_thread *record, struct record_fate *fate)
 {
+	uint32_t process = lookup_id(&aggregator->target_ids, record->target);
 	struct thread *thread;
-	uint32_t process;
 	uint32_t index;
 	int err;
 
-	if (record->head.bytes < sizeof(*record) ||
-	    !text_fits(&record->head, sizeof(*record), record->name_bytes, record->text) || record->id == 0)
-		return -EPROTO;
-	process = lookup_id(&aggregator->target_ids, record->target);
 	if (process == LOOKUP_NONE)
 		return -EPROTO;
 	index = lookup_id(&aggregator->thread_ids, record->id);
@@ -145,8 +109,6 @@ static int feed_stack(struct aggregator *aggregator, const struct rec_stack *rec
 	uint32_t index;
 	int err;
 
-	if (record->head.bytes < sizeof(*record))
-		return -EPROTO;
 	index = lookup_id(&aggregator->thread_ids, record->thread);
 	if (index == LOOKUP_NONE) {
 		aggregator->tally.malformed_samples += record->count;
@@ -186,11 +148,8 @@ static int feed_stack(struct aggregator *aggregator, const struct rec_stack *rec
 
 static int feed_facts(struct aggregator *aggregator, const struct rec_facts *record)
 {
-	uint32_t process;
+	uint32_t process = lookup_id(&aggregator->target_ids, record->target);
 
-	if (record->head.bytes != sizeof(*record))
-		return -EPROTO;
-	process = lookup_id(&aggregator->target_ids, record->target);
 	if (process == LOOKUP_NONE)
 		return -EPROTO;
 	aggregator->processes[process].process.facts = *record;
@@ -199,8 +158,6 @@ static int feed_facts(struct aggregator *aggregator, const struct rec_facts *rec
 
 static int feed_mark(struct aggregator *aggregator, const struct rec_mark *record)
 {
-	if (record->head.bytes != sizeof(*record))
-		return -EPROTO;
 	aggregator->mark_sequence = record->sequence;
 	aggregator->mark_ns = record->t_ns;
 	return 0;
@@ -208,14 +165,14 @@ static int feed_mark(struct aggregator *aggregator, const struct rec_mark *recor
 
 static int dispatch(struct aggregator *aggregator, const struct rec_head *record, struct record_fate *fate)
 {
-	if (record->bytes < sizeof(*record) || record->bytes % 8 != 0 || record->bytes > REC_BYTES_MAX)
-		return -EPROTO;
+	int err = record_check(record);
+
+	if (err)
+		return err;
 	switch (record->type) {
 	case REC_SYMBOL:
 		return symbols_define(&aggregator->symbols, (const struct rec_symbol *)record);
 	case REC_FORGET:
-		if (record->bytes != sizeof(struct rec_forget))
-			return -EPROTO;
 		return symbols_forget(&aggregator->symbols, ((const struct rec_forget *)record)->id);
 	case REC_THREAD:
 		return feed_thread(aggregator, (const struct rec_thread *)record, fate);

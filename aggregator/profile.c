@@ -71,7 +71,7 @@ enum value_index profile_weight(const struct profile *profile)
 	return profile->values[VALUE_WALL].name ? VALUE_WALL : VALUE_SAMPLES;
 }
 
-void node_add(struct node *node, uint64_t count, uint64_t weight_ns, unsigned status)
+void values_add(uint64_t values[VALUE_COUNT], uint64_t count, uint64_t weight_ns, unsigned status)
 {
 	static const uint8_t status_values[][2] = {
 		{STATUS_ON_CPU, VALUE_ON_CPU},       {STATUS_GIL, VALUE_GIL},         {STATUS_GIL_WAIT, VALUE_GIL_WAIT},
@@ -79,11 +79,16 @@ void node_add(struct node *node, uint64_t count, uint64_t weight_ns, unsigned st
 		{STATUS_EXCEPTION, VALUE_EXCEPTION},
 	};
 
-	node->self[VALUE_SAMPLES] += count;
-	node->self[VALUE_WALL] += weight_ns;
+	values[VALUE_SAMPLES] += count;
+	values[VALUE_WALL] += weight_ns;
 	for (size_t i = 0; i < sizeof(status_values) / sizeof(status_values[0]); i++)
 		if (status & status_values[i][0])
-			node->self[status_values[i][1]] += weight_ns;
+			values[status_values[i][1]] += weight_ns;
+}
+
+void node_add(struct node *node, uint64_t count, uint64_t weight_ns, unsigned status)
+{
+	values_add(node->self, count, weight_ns, status);
 }
 
 uint64_t profile_sum(const struct profile *profile, enum value_index value)
@@ -117,6 +122,8 @@ void rec_facts_add(struct rec_facts *sum, const struct rec_facts *facts)
 	sum->read_bytes += facts->read_bytes;
 	sum->read_ns += facts->read_ns;
 	sum->symbols += facts->symbols;
+	sum->ticks_credited += facts->ticks_credited;
+	sum->ticks_saved += facts->ticks_saved;
 	for (int i = 0; i < LOSS_CAUSES; i++)
 		sum->lost[i] += facts->lost[i];
 	for (int i = 0; i < RETRY_CAUSES; i++)

@@ -138,7 +138,8 @@ bool profile_has(const struct profile *profile, enum value_index value);
 /* What shares are of: VALUE_WALL, or VALUE_SAMPLES where there is no weight. */
 enum value_index profile_weight(const struct profile *profile);
 
-/* Adds samples with this weight and STATUS_* bits to a node's self values. */
+/* Adds samples with this weight and STATUS_* bits to values; to a node's self values. */
+void values_add(uint64_t values[VALUE_COUNT], uint64_t count, uint64_t weight_ns, unsigned status);
 void node_add(struct node *node, uint64_t count, uint64_t weight_ns, unsigned status);
 
 /* Sum of one self value over all threads. */

@@ -5,13 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Deeper than REC_DEPTH_MAX by the special frames (<GC>, <truncated>) that a record has room for. */
-enum {
-	DEPTH_BOUND = (REC_BYTES_MAX - sizeof(struct rec_stack)) / sizeof(struct frame),
-	DEPTH_COST_BYTES = sizeof(struct stack_frame) + sizeof(uint32_t),
-	FIRST_DEPTH = 16,
-};
-
 int thread_new(struct thread **ret_thread, uint32_t id, uint32_t process, struct budget *budget)
 {
 	struct thread *thread = calloc(1, sizeof(*thread));
@@ -25,33 +18,17 @@ int thread_new(struct thread **ret_thread, uint32_t id, uint32_t process, struct
 	budget_charge(budget, sizeof(*thread));
 	thread->id = id;
 	thread->process = process;
-	thread->stack.omit_at = DEPTH_NONE;
-	thread->stack.stop_at = DEPTH_NONE;
+	stack_init(&thread->stack);
 	*ret_thread = thread;
 	return 0;
-}
-
-/* Forgets the frames from `depth` on, and what was found out about them. */
-static void stack_cut(struct stack *stack, struct symbols *symbols, uint32_t depth)
-{
-	for (uint32_t i = depth; i < stack->depth; i++)
-		symbols_unref(symbols, stack->frames[i].symbol);
-	if (depth < stack->depth)
-		stack->depth = depth;
-	if (stack->omit_at >= depth)
-		stack->omit_at = DEPTH_NONE;
-	if (stack->stop_at >= depth)
-		stack->stop_at = DEPTH_NONE;
 }
 
 void thread_free(struct thread *thread, struct symbols *symbols)
 {
 	if (!thread)
 		return;
-	stack_cut(&thread->stack, symbols, 0);
-	budget_give(symbols->budget, sizeof(*thread) + (uint64_t)thread->stack.room * DEPTH_COST_BYTES);
-	free(thread->stack.frames);
-	free(thread->stack.path);
+	stack_release(&thread->stack, symbols);
+	budget_give(symbols->budget, sizeof(*thread));
 	tree_release(&thread->tree, symbols);
 	free(thread->name);
 	free(thread);
@@ -88,69 +65,6 @@ int thread_describe(struct thread *thread, const struct rec_thread *record, cons
 	thread->has_ended = record->flags & THREAD_ENDED;
 	thread->excluded = is_excluded(thread, options);
 	return 0;
-}
-
-static int stack_make_room(struct stack *stack, struct budget *budget, uint32_t depth)
-{
-	uint32_t room = stack->room ? stack->room : FIRST_DEPTH;
-	struct stack_frame *frames;
-	uint32_t *path;
-
-	if (depth <= stack->room)
-		return 0;
-	while (room < depth)
-		room *= 2;
-	frames = realloc(stack->frames, room * sizeof(*frames));
-	if (frames)
-		stack->frames = frames;
-	path = realloc(stack->path, room * sizeof(*path));
-	if (path)
-		stack->path = path;
-	if (!frames || !path)
-		return -ENOMEM;
-	budget_charge(budget, (uint64_t)(room - stack->room) * DEPTH_COST_BYTES);
-	stack->room = room;
-	return 0;
-}
-
-/* Replaces the frames behind the shared ones. On an unknown symbol the stack ends before it, so that what is kept is
- * right as far as it goes. */
-static int stack_replace(struct stack *stack, struct symbols *symbols, const struct rec_stack *record)
-{
-	int err = stack_make_room(stack, symbols->budget, record->depth);
-
-	stack_cut(stack, symbols, record->shared);
-	for (uint32_t depth = record->shared; !err && depth < record->depth; depth++) {
-		const struct frame *frame = &record->frames[depth - record->shared];
-		uint32_t symbol = symbols_find(symbols, frame->id);
-
-		if (symbol == SYMBOL_NONE || frame->kind == FRAME_NATIVE) {
-			err = -EPROTO;
-			break;
-		}
-		symbols_ref(symbols, symbol);
-		stack->frames[depth] = (struct stack_frame){.symbol = symbol, .line = frame->where};
-		stack->depth = depth + 1;
-		if (symbol == SYMBOL_LOST)
-			continue;
-		if (symbols->slots[symbol].omit && stack->omit_at == DEPTH_NONE)
-			stack->omit_at = depth;
-		if (symbols->slots[symbol].stop && stack->stop_at == DEPTH_NONE)
-			stack->stop_at = depth;
-	}
-	return err;
-}
-
-/* Brings what is known of the nodes in line with the frames, of which the first `shared` are as they were. */
-static void stack_restart(struct stack *stack, uint32_t shared)
-{
-	uint32_t start = stack->stop_at == DEPTH_NONE ? 0 : stack->stop_at;
-
-	if (start != stack->start)
-		stack->path_depth = 0; /* the path begins elsewhere */
-	else if (stack->path_depth > shared)
-		stack->path_depth = shared;
-	stack->start = start;
 }
 
 /* The node of the innermost frame, or NODE_NONE. Only frames whose node is not known yet are looked up. */
@@ -191,18 +105,8 @@ int thread_take(struct thread *thread, struct symbols *symbols, const struct agg
 {
 	struct stack *stack = &thread->stack;
 	uint32_t leaf;
-	int err;
+	int err = stack_take(stack, symbols, record);
 
-	/* The next record may share frames of this one: when this one is left out, nothing is known of them. */
-	if (record->depth > DEPTH_BOUND || record->shared > record->depth || record->shared > stack->depth ||
-	    record->head.bytes != sizeof(*record) + (record->depth - record->shared) * sizeof(struct frame) ||
-	    record->count == 0 || record->t_last_ns < record->t_first_ns) {
-		stack_cut(stack, symbols, 0);
-		stack_restart(stack, 0);
-		return -EPROTO;
-	}
-	err = stack_replace(stack, symbols, record);
-	stack_restart(stack, record->shared);
 	if (err)
 		return err;
 	if (!is_wanted(thread, options, record->status)) {

@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/hash.h"
-
 /* What a node costs: itself and its entry in the table of children. */
 enum { NODE_COST_BYTES = sizeof(struct node) + LOOKUP_ENTRY_BYTES, FIRST_NODES = 8 };
 
@@ -48,14 +46,9 @@ static int grow(struct tree *tree, struct budget *budget)
 	return 0;
 }
 
-static uint32_t child_hash(uint32_t parent, uint32_t symbol, uint32_t line)
-{
-	return (uint32_t)hash_u64(((uint64_t)parent << 32 | symbol) ^ line * UINT64_C(0x9e3779b97f4a7c15));
-}
-
 uint32_t tree_child(struct tree *tree, struct symbols *symbols, uint32_t parent, uint32_t symbol, uint32_t line)
 {
-	uint32_t hash = child_hash(parent, symbol, line);
+	uint32_t hash = tree_child_hash(parent, symbol, line);
 	uint32_t at = hash;
 	uint32_t child;
 

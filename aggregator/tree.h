@@ -10,6 +10,7 @@
 #include "aggregator/lookup.h"
 #include "aggregator/profile.h"
 #include "aggregator/symbols.h"
+#include "base/hash.h"
 
 struct tree {
 	/* Owned; node.symbol is a slot of struct symbols, of which each node but the root holds a reference. */
@@ -20,6 +21,12 @@ struct tree {
 
 /* No node: there was no memory for it. */
 #define NODE_NONE LOOKUP_NONE
+
+/* What a child is found by. */
+static inline uint32_t tree_child_hash(uint32_t parent, uint32_t symbol, uint32_t line)
+{
+	return (uint32_t)hash_u64(((uint64_t)parent << 32 | symbol) ^ line * UINT64_C(0x9e3779b97f4a7c15));
+}
 
 /* A tree with its root. 0 or -ENOMEM. The root's array is charged even when the bound is reached. */
 int tree_init(struct tree *tree, struct budget *budget);

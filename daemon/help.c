@@ -20,6 +20,7 @@ static const char overview[] =
 	"  sampled convert IN... -o OUT             any readable format to any writable one; several are merged\n"
 	"  sampled report FILE... [options]         tables of any readable profile, as Python's pstats prints them\n"
 	"  sampled diff BEFORE AFTER [-o OUT]       what grew and shrank: a table, a differential flame graph\n"
+	"  sampled daemon [--check]                 the service: all Python processes of the host, always\n"
 	"  sampled doctor [PID]                     what works here or on a process, what does not, the mend\n"
 	"\n"
 	"`sampled COMMAND --help` lists the options of a command; sampled --version prints the version.\n";
@@ -129,6 +130,18 @@ static const char diff_usage[] =
 	"      --fail-above P      exit 6 when a function's share grew by more than P points, beyond the noise:\n"
 	"                          of self time; with --sort total of total time\n";
 
+static const char daemon_usage[] =
+	"sampled daemon [--config FILE] [--check] [-v]\n"
+	"\n"
+	"The service: profiles the processes that its configuration names, sampled.conf(5), for as long as it\n"
+	"runs.\n"
+	"\n"
+	"      --config FILE       default: /etc/sampled/sampled.conf, and conf.d/*.conf beside it\n"
+	"      --check             say what is wrong with the configuration, and do nothing else; exit 2 if\n"
+	"                          anything is\n"
+	"  -v, --verbose           say what is found and passed over\n"
+	"  -h, --help              this text\n";
+
 static const char filter_options[] =
 	"\n"
 	"Which part, and how it is folded:\n"
@@ -171,6 +184,8 @@ int help_print(const char *command)
 		buf_printf(&text, "usage: %s%s\nReadable: %s.\n", report_usage, filter_options, format_read_names());
 	else if (strcmp(command, "diff") == 0)
 		buf_printf(&text, "usage: %s%s\nReadable: %s.\n", diff_usage, filter_options, format_read_names());
+	else if (strcmp(command, "daemon") == 0)
+		buf_printf(&text, "usage: %s", daemon_usage);
 	else
 		buf_printf(&text, "usage: %s", strcmp(command, "dump") == 0 ? dump_usage : doctor_usage);
 	if (!command || profiles)

@@ -14,7 +14,7 @@ static const struct {
 	int (*run)(int argc, char **argv); /* NULL: part of the contract, comes later */
 } commands[] = {
 	{"attach", attach_main}, {"run", run_main}, {"dump", dump_main},     {"doctor", doctor_main},
-	{"daemon", NULL},        {"ctl", NULL},     {"report", report_main}, {"convert", convert_main},
+	{"daemon", daemon_main}, {"ctl", NULL},     {"report", report_main}, {"convert", convert_main},
 	{"diff", diff_main},     {"top", NULL},
 };
 
@@ -44,7 +44,7 @@ int main(int argc, char **argv)
 			continue;
 		if (commands[i].run)
 			return commands[i].run(argc - 1, argv + 1);
-		error_note("%s: not built yet (attach, run, dump, doctor, convert, report and diff are)", name);
+		error_note("%s: not built yet (attach, run, dump, doctor, convert, report, diff and daemon are)", name);
 		return EXIT_USAGE;
 	}
 	error_note("%s: no such command (sampled --help lists them)", name);

@@ -19,11 +19,36 @@ static const struct unit rate_units[] = {
 };
 
 static const struct unit duration_units[] = {
-	{"", 1}, {"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}, {NULL, 0},
+	{"", 1}, {"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}, {NULL, 0},
+};
+
+#define KIB 1024.0
+static const struct unit byte_units[] = {
+	{"", 1},
+	{"B", 1},
+	{"K", KIB},
+	{"KB", KIB},
+	{"KiB", KIB},
+	{"M", KIB *KIB},
+	{"MB", KIB *KIB},
+	{"MiB", KIB *KIB},
+	{"G", KIB *KIB *KIB},
+	{"GB", KIB *KIB *KIB},
+	{"GiB", KIB *KIB *KIB},
+	{"T", KIB *KIB *KIB *KIB},
+	{"TB", KIB *KIB *KIB *KIB},
+	{"TiB", KIB *KIB *KIB *KIB},
+	{NULL, 0},
+};
+
+static const struct unit share_units[] = {
+	{"%", 0.01},
+	{NULL, 0},
 };
 
 #define RATE_MIN_HZ    0.001
 #define RATE_MAX_HZ    1e6
+#define BYTES_MAX      (KIB * KIB * KIB * KIB * KIB) /* a pebibyte */
 #define DURATION_MAX_S (10 * 366 * 86400.0)
 
 /* A plain decimal number with one of the units: digits and at most one point, no sign, no exponent, no blank. (strtod
@@ -75,6 +100,21 @@ int parse_duration(const char *text, uint64_t *ret_ns)
 		return -EINVAL;
 	*ret_ns = ns;
 	return 0;
+}
+
+int parse_bytes(const char *text, uint64_t *ret_bytes)
+{
+	double bytes;
+
+	if (parse_quantity(text, byte_units, &bytes) || bytes > BYTES_MAX)
+		return -EINVAL;
+	*ret_bytes = (uint64_t)(bytes + 0.5);
+	return 0;
+}
+
+int parse_share(const char *text, double *ret_share)
+{
+	return parse_quantity(text, share_units, ret_share);
 }
 
 int parse_u64(const char *text, uint64_t *ret_value)

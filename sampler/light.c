@@ -32,7 +32,7 @@ enum light light_look(struct target *target, struct walker *w)
 	raddr_t leaf;
 	bool told;
 
-	if (target->options->interval_ns > 0 || target->thread_count != 1 || target->interp_count != 1 ||
+	if (target->interval_ns > 0 || target->thread_count != 1 || target->interp_count != 1 ||
 	    target->awake_stale || target->awake_count != 1 || w->abi->frames != FRAMES_STACK ||
 	    w->tick % WHOLE_OF == 0)
 		return LIGHT_NOT;

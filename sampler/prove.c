@@ -171,7 +171,7 @@ static bool knows_sites(const struct target *target, const struct walker *w, con
 
 static int confirms(const struct target *target, bool one_copy)
 {
-	if (target->callees || target->options->interval_ns > 0 || 2 * target->held_count > HELD_MAX)
+	if (target->callees || target->interval_ns > 0 || 2 * target->held_count > HELD_MAX)
 		return CONFIRMS;
 	/* Held samples teach as much, but none is held whose calls seem to be false: now and then that is looked into. */
 	return one_copy && hash_u64(target->tick) % CONFIRM_OF != 0 ? 0 : CONFIRMS_FAST;
@@ -222,7 +222,7 @@ int prove_calls(struct target *target, struct walker *w, struct thread *t, uint1
 		return prove_empty(target, w, t);
 	w->moves = thread_moves(t);
 	if (t->agreed && !w->plan->slow && !target->callees && !t->recalled)
-		calls_count(w, &t->seen, target->edges, target->options->interval_ns == 0);
+		calls_count(w, &t->seen, target->edges, target->interval_ns == 0);
 	/* The copy of a thread that stands is exact: where the thread state names another frame, the walk missed some. */
 	if (!t->agreed && still_proved(target, t))
 		return -EAGAIN;

@@ -165,6 +165,8 @@ struct rec_facts {
 	uint64_t read_ns;           /* time in them */
 	uint64_t symbols;           /* defined so far */
 	uint64_t lost[LOSS_CAUSES]; /* samples, by enum loss_cause */
+	uint64_t ticks_credited;    /* of ticks: the process had not run since it was read last, and was not read again */
+	uint64_t ticks_saved;       /* deadlines left out to keep to the CPU budget (sampler_slow_down()) */
 };
 
 enum target_event { TARGET_ATTACHED = 1, TARGET_EXECED, TARGET_EXITED, TARGET_DETACHED };
@@ -178,7 +180,7 @@ struct rec_target {
 	int32_t parent_pid;
 	uint64_t start_time; /* clock ticks since boot */
 	uint32_t version;    /* hexadecimal as sys.hexversion >> 8: 0x030b02 is 3.11.2 */
-	uint32_t flags;      /* reserved, 0 */
+	uint32_t group;      /* as given to target_configure(): what it means is the consumer's */
 	uint32_t name_bytes; /* the command line, arguments joined by a blank */
 	uint32_t pad;
 	char text[];

@@ -48,7 +48,7 @@ bool target_announce(struct target *target, enum target_event event, uint64_t no
 	record->parent_pid = target->proc.parent_pid;
 	record->start_time = target->proc.start_time;
 	record->version = target->proc.version;
-	record->flags = 0;
+	record->group = target->group;
 	record->pad = 0;
 	record->name_bytes = (uint32_t)bytes;
 	memcpy(record->text, name, bytes);

@@ -29,14 +29,14 @@
 /* A sample stands for no more than this. */
 static uint64_t most_ns(const struct target *target)
 {
-	return target->options->interval_ns ? 2 * target->options->interval_ns : WEIGHT_MAX_NS;
+	return target->interval_ns ? 2 * target->interval_ns : WEIGHT_MAX_NS;
 }
 
 /* Notes the time since the thread's previous attempt: *ret_weight_ns is what a sample now stands for; what is longer ago
  * than two intervals was not sampled. */
 static uint64_t take_weight(struct target *target, struct thread *t, uint64_t now_ns)
 {
-	uint64_t interval_ns = target->options->interval_ns;
+	uint64_t interval_ns = target->interval_ns;
 	uint64_t most = most_ns(target);
 	uint64_t weight_ns = t->t_attempt_ns ? now_ns - t->t_attempt_ns : interval_ns;
 
@@ -177,7 +177,7 @@ static void sample_thread(struct target *target, struct thread *t, struct walker
 				ran = owed_leaf(w, t);
 		}
 		if ((err != -EAGAIN && err != -EPROTO) || i == RETRIES || grown == GROWTHS || w->exhausted ||
-		    (ran && i + grown + 1 >= (target->options->interval_ns ? OUTSIDE_LOOKS : 1)))
+		    (ran && i + grown + 1 >= (target->interval_ns ? OUTSIDE_LOOKS : 1)))
 			break;
 		target->facts.retries[w->grew ? RETRY_GUESS : w->why]++;
 	}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sampler thread: absolute deadlines, all targets at each, and the mailboxes through which the main thread hands
+/* The sampler thread: absolute deadlines, all targets of an interval at each, and the mailboxes through which the main thread hands
  * targets over and gets them back. No lock: a target waits in an atomic list until the other side takes the whole list. */
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -13,11 +14,18 @@
 
 #include "base/clock.h"
 #include "sampler/affinity.h"
+#include "sampler/pace.h"
 #include "sampler/target.h"
 
 #define SPIN_BELOW_NS (50 * NS_PER_US) /* above 20 kHz a sleep is too coarse */
-#define NAP_NS        (20 * NS_PER_MS) /* the longest sleep, so that requests are seen */
+#define NAP_NS        (100 * NS_PER_MS) /* the longest sleep, so that requests are seen */
 #define WAKE_PART     8                /* the consumer is woken when the ring is this part full */
+
+struct detachment { /* a wish that a process be given back */
+	struct detachment *next;
+	pid_t pid;
+	uint64_t start_time;
+};
 
 struct sampler {
 	struct sampler_options options;
@@ -28,12 +36,16 @@ struct sampler {
 	bool realtime;
 	int event_fd;
 	uint32_t next_target_id;
-	struct target *targets; /* the sampler thread's list */
-	struct target *taken;   /* the main thread's list of ended ones */
-	uint64_t random;
+	struct paces paces;   /* the sampler thread's */
+	uint64_t scheduler_tick_ns;
+	struct target *taken; /* the main thread's list of ended ones */
 	struct affinity affinity; /* of the thread */
 	_Atomic(struct target *) added; /* release by sampler_add, acquire by the thread */
 	_Atomic(struct target *) ended; /* release by the thread, acquire by sampler_take_ended */
+	_Atomic(struct detachment *) detachments; /* release by sampler_detach, acquire by the thread */
+	int wake_fd;                              /* an eventfd that ends the thread's sleep while it has no target */
+	_Atomic uint32_t slowdown;
+	_Atomic uint64_t beats;
 	atomic_bool stop;
 	_Atomic uint64_t mark_asked;
 	uint64_t mark_done;
@@ -59,6 +71,12 @@ static struct target *take_all(_Atomic(struct target *) *list)
 	return atomic_exchange_explicit(list, NULL, memory_order_acquire); /* pairs with the release in push */
 }
 
+/* Ends wait_for_targets(). */
+static void wake(struct sampler *s)
+{
+	(void)eventfd_write(s->wake_fd, 1); /* full: it is readable already */
+}
+
 int sampler_new(struct sampler **ret_sampler, const struct sampler_options *options, struct ring *ring)
 {
 	struct sampler *s = calloc(1, sizeof(*s));
@@ -68,9 +86,11 @@ int sampler_new(struct sampler **ret_sampler, const struct sampler_options *opti
 		return -ENOMEM;
 	s->options = *options;
 	s->ring = ring;
-	s->random = clock_now_ns() | 1;
+	s->paces.random = clock_now_ns() | 1;
+	atomic_init(&s->slowdown, 1);
+	s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	s->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	err = s->event_fd < 0 ? -errno : symtab_new(&s->symbols);
+	err = s->event_fd < 0 || s->wake_fd < 0 ? -errno : symtab_new(&s->symbols);
 	if (err) {
 		sampler_free(s);
 		return err;
@@ -91,8 +111,9 @@ static enum target_event event_of(int err)
 	}
 }
 
-static void end_target(struct sampler *s, struct target *target, int err)
+static void end_target(void *sampler, struct target *target, int err)
 {
+	struct sampler *s = sampler;
 	uint64_t one = 1;
 
 	target->execed = err == -ESTALE;
@@ -108,39 +129,59 @@ static void adopt_added(struct sampler *s)
 	struct target *target = take_all(&s->added), *next;
 
 	for (; target; target = next) {
+		struct pace *pace;
+
 		next = target->next;
 		if (target_adopt(target, &s->options, s->symbols, s->ring, ++s->next_target_id) != 0) {
 			end_target(s, target, -ENOMEM);
 			continue;
 		}
-		target->next = s->targets;
-		s->targets = target;
+		pace = paces_find(&s->paces, target->interval_ns);
+		if (!pace || pace_add(pace, target) != 0) {
+			end_target(s, target, -ENOMEM);
+			continue;
+		}
+		if (pace->count == 1) {
+			pace->base_ns = clock_now_ns();
+			paces_set_due(&s->paces, pace, s->options.jitter);
+		}
 		target->attached = target_announce(target, TARGET_ATTACHED, clock_now_ns());
 		affinity_avoid(&s->affinity, target->proc.pid);
 	}
 }
 
-static void tick_all(struct sampler *s, uint64_t now_ns, uint64_t late_ns, uint64_t missed)
+static void detach_one(struct sampler *s, const struct detachment *wish)
 {
-	struct target **link = &s->targets;
+	for (uint32_t i = 0; i < s->paces.count; i++) {
+		for (uint32_t k = 0; k < s->paces.items[i].count; k++) {
+			const struct pyproc *proc = &s->paces.items[i].seats[k].target->proc;
 
-	while (*link) {
-		struct target *target = *link;
-		int err = target_tick(target, now_ns);
-
-		if (s->options.interval_ns && late_ns > s->options.interval_ns / 2)
-			target->facts.ticks_late++;
-		if (target->facts.ticks > 1)
-			target->facts.ticks_missed += missed;
-		if (err == 0 || err == -ENOMEM) {
-			link = &target->next;
-		} else {
-			*link = target->next;
-			end_target(s, target, err);
+			if (proc->pid != wish->pid || proc->start_time != wish->start_time)
+				continue;
+			end_target(s, pace_remove(&s->paces.items[i], k), 0);
+			return;
 		}
-		if (*link)
-			now_ns = clock_now_ns();
 	}
+}
+
+static void detach_wished(struct sampler *s)
+{
+	struct detachment *wish, *next;
+
+	/* a plain look first, as in take_all */
+	if (!atomic_load_explicit(&s->detachments, memory_order_relaxed))
+		return;
+	wish = atomic_exchange_explicit(&s->detachments, NULL, memory_order_acquire); /* pairs with sampler_detach */
+	for (; wish; wish = next) {
+		next = wish->next;
+		detach_one(s, wish);
+		free(wish);
+	}
+}
+
+static uint32_t slowdown(struct sampler *s)
+{
+	return atomic_load_explicit(&s->slowdown, memory_order_relaxed); /* a number, nothing hangs on it */
 }
 
 /* Closes all runs and writes the mark that was asked for; when the ring has no room for it, the next tick tries again. */
@@ -151,10 +192,8 @@ static void write_mark(struct sampler *s)
 
 	if (asked == s->mark_done)
 		return;
-	for (struct target *target = s->targets; target; target = target->next) {
-		runs_close_all(target);
-		target_write_facts(target);
-	}
+	for (uint32_t i = 0; i < s->paces.count; i++)
+		pace_flush(&s->paces.items[i]);
 	record = ring_reserve(s->ring, sizeof(*record), REC_MARK);
 	if (record) {
 		record->sequence = asked;
@@ -165,77 +204,94 @@ static void write_mark(struct sampler *s)
 	ring_wake(s->ring);
 }
 
-static uint64_t next_random(struct sampler *s)
-{
-	/* xorshift64: G. Marsaglia, "Xorshift RNGs", Journal of Statistical Software 8 (2003) */
-	s->random ^= s->random << 13;
-	s->random ^= s->random >> 7;
-	s->random ^= s->random << 17;
-	return s->random;
-}
-
 static bool is_stopped(struct sampler *s)
 {
 	return atomic_load_explicit(&s->stop, memory_order_acquire); /* pairs with sampler_stop */
 }
 
-/* Sleeps to the deadline, in naps. False: stopped meanwhile. */
-static bool wait_until(struct sampler *s, uint64_t due_ns)
+/* Sleeps to the deadline, in naps. False: something else is to be done first. */
+static bool wait_until(struct sampler *s, const struct pace *pace)
 {
-	uint64_t now_ns;
+	uint64_t due_ns = pace->due_ns, now_ns;
 
+	if (!pace->interval_ns) /* the clock is read by the tick */
+		return !is_stopped(s);
 	while ((now_ns = clock_now_ns()) < due_ns) {
 		uint64_t to_ns = due_ns - now_ns > NAP_NS ? now_ns + NAP_NS : due_ns;
 		struct timespec to = clock_to_timespec(to_ns);
 
 		if (is_stopped(s))
 			return false;
-		if (s->targets && s->options.interval_ns && s->options.interval_ns < SPIN_BELOW_NS)
+		if (pace->interval_ns < SPIN_BELOW_NS)
 			continue;
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &to, NULL);
 		if (to_ns < due_ns)
-			write_mark(s);
+			return false;
 	}
 	return !is_stopped(s);
+}
+
+/* Without a target there is no deadline: sleeps until something is asked for. */
+static void wait_for_targets(struct sampler *s)
+{
+	struct pollfd wake = {.fd = s->wake_fd, .events = POLLIN};
+	eventfd_t count;
+
+	if (poll(&wake, 1, NAP_NS / NS_PER_MS) > 0)
+		(void)eventfd_read(s->wake_fd, &count);
+}
+
+static void run_pace(struct sampler *s, struct pace *pace)
+{
+	struct pace_tick tick = {.slowdown = slowdown(s),
+	                         .scheduler_tick_ns = s->scheduler_tick_ns,
+	                         .ended = end_target,
+	                         .context = s};
+
+	pace_tick(pace, &tick, clock_now_ns());
+	paces_set_due(&s->paces, pace, s->options.jitter);
+}
+
+static void beat(struct sampler *s)
+{
+	/* relaxed: a sign of life, nothing hangs on it; only this thread writes it */
+	atomic_store_explicit(&s->beats, atomic_load_explicit(&s->beats, memory_order_relaxed) + 1,
+	                      memory_order_relaxed);
 }
 
 static void *run_sampler(void *context)
 {
 	struct sampler *s = context;
-	uint64_t interval_ns = s->options.interval_ns;
-	uint64_t base_ns = clock_now_ns(); /* of the deadlines, before jitter */
 
 	prctl(PR_SET_NAME, "sampled-sampler");
 	affinity_begin(&s->affinity);
 	prctl(PR_SET_TIMERSLACK, 1); /* the default of 50 µs makes a 10 kHz sampler miss one tick in ten */
+	s->scheduler_tick_ns = pace_scheduler_tick_ns();
 	while (!is_stopped(s)) {
-		uint64_t jitter_ns = s->options.jitter ? next_random(s) % (interval_ns / 4 + 1) : 0;
-		uint64_t due_ns = base_ns + jitter_ns;
-		uint64_t now_ns, missed = 0;
+		struct pace *pace;
 
+		beat(s);
 		adopt_added(s);
-		if (!s->targets) {
-			wait_until(s, clock_now_ns() + NS_PER_MS);
-			base_ns = clock_now_ns();
+		detach_wished(s);
+		paces_drop_empty(&s->paces);
+		if (s->paces.count == 0) {
 			write_mark(s);
+			wait_for_targets(s);
 			continue;
 		}
-		if (interval_ns && !wait_until(s, due_ns))
-			break;
-		now_ns = clock_now_ns();
-		if (interval_ns && now_ns - base_ns >= 2 * interval_ns) {
-			missed = (now_ns - base_ns) / interval_ns - 1;
-			base_ns += missed * interval_ns;
-		}
-		tick_all(s, now_ns, interval_ns && now_ns > due_ns ? now_ns - due_ns : 0, missed);
-		base_ns += interval_ns;
+		pace = paces_next(&s->paces);
+		if (wait_until(s, pace))
+			run_pace(s, pace);
 		write_mark(s);
 		if (ring_used_bytes(s->ring) > ring_room_bytes(s->ring) / WAKE_PART)
 			ring_wake(s->ring);
 	}
 	write_mark(s);
-	for (struct target *target = s->targets; target; target = target->next)
-		target_finish(target, clock_now_ns(), TARGET_DETACHED);
+	for (uint32_t i = 0; i < s->paces.count; i++) {
+		pace_flush(&s->paces.items[i]);
+		for (uint32_t k = 0; k < s->paces.items[i].count; k++)
+			target_finish(s->paces.items[i].seats[k].target, clock_now_ns(), TARGET_DETACHED);
+	}
 	ring_close(s->ring);
 	return NULL;
 }
@@ -258,6 +314,7 @@ void sampler_stop(struct sampler *s)
 	if (!s->started)
 		return;
 	atomic_store_explicit(&s->stop, true, memory_order_release); /* pairs with is_stopped */
+	wake(s);
 	pthread_join(s->thread, NULL);
 	s->started = false;
 }
@@ -269,10 +326,8 @@ void sampler_free(struct sampler *s)
 	if (!s)
 		return;
 	sampler_stop(s);
-	for (struct target *target = s->targets; target; target = next) {
-		next = target->next;
-		target_free(target);
-	}
+	paces_release(&s->paces);
+	detach_wished(s); /* frees what was asked for too late */
 	for (struct target *target = take_all(&s->added); target; target = next) {
 		next = target->next;
 		target_free(target);
@@ -281,6 +336,8 @@ void sampler_free(struct sampler *s)
 		target_free(target);
 	if (s->event_fd >= 0)
 		close(s->event_fd);
+	if (s->wake_fd >= 0)
+		close(s->wake_fd);
 	symtab_free(s->symbols);
 	free(s);
 }
@@ -288,6 +345,29 @@ void sampler_free(struct sampler *s)
 void sampler_add(struct sampler *s, struct target *target)
 {
 	push(&s->added, target);
+	wake(s);
+}
+
+int sampler_detach(struct sampler *s, pid_t pid, uint64_t start_time)
+{
+	struct detachment *wish = malloc(sizeof(*wish));
+
+	if (!wish)
+		return -ENOMEM;
+	*wish = (struct detachment){.pid = pid, .start_time = start_time};
+	/* relaxed is enough to read the head: the exchange checks it */
+	wish->next = atomic_load_explicit(&s->detachments, memory_order_relaxed);
+	while (!atomic_compare_exchange_weak_explicit(&s->detachments, &wish->next, wish,
+	                                              memory_order_release, /* pairs with detach_wished */
+	                                              memory_order_relaxed))
+		;
+	wake(s);
+	return 0;
+}
+
+void sampler_slow_down(struct sampler *s, uint32_t factor)
+{
+	atomic_store_explicit(&s->slowdown, factor ? factor : 1, memory_order_relaxed); /* as in slowdown() */
 }
 
 struct target *sampler_take_ended(struct sampler *s)
@@ -314,6 +394,12 @@ int sampler_event_fd(const struct sampler *s)
 void sampler_ask_mark(struct sampler *s, uint64_t sequence)
 {
 	atomic_store_explicit(&s->mark_asked, sequence, memory_order_release); /* pairs with write_mark */
+	wake(s);
+}
+
+uint64_t sampler_beats(const struct sampler *s)
+{
+	return atomic_load_explicit(&s->beats, memory_order_relaxed); /* as in beat() */
 }
 
 bool sampler_is_realtime(const struct sampler *s)

@@ -17,7 +17,7 @@ struct sampler;
 struct target;
 
 struct sampler_options {
-	uint64_t interval_ns; /* between ticks; 0: unthrottled */
+	uint64_t interval_ns; /* between ticks of targets that have none of their own; 0: unthrottled */
 	bool jitter;
 	bool gc;       /* add a <GC> frame where the interpreter collects */
 	bool realtime; /* ask for SCHED_FIFO; refused silently where not permitted, see sampler_is_realtime() */
@@ -27,6 +27,9 @@ struct sampler_options {
 int target_open(struct target **ret_target, pid_t pid, struct fault *fault);
 void target_free(struct target *target);
 const struct pyproc *target_proc(const struct target *target);
+/* Gives a target an interval of its own (0: unthrottled) and a group, which goes into its REC_TARGET; before sampler_add(). Targets of the same
+ * interval are read at the same ticks. */
+void target_configure(struct target *target, uint64_t interval_ns, uint32_t group);
 /* Of an ended target: the process lives on, but runs another program now; it may be opened anew. */
 bool target_is_execed(const struct target *target);
 
@@ -42,10 +45,16 @@ void sampler_free(struct sampler *sampler);
 void sampler_add(struct sampler *sampler, struct target *target);
 /* Main thread: a target that ended (exited, exec'd into something else), or NULL. The caller frees it. */
 struct target *sampler_take_ended(struct sampler *sampler);
+/* Asks for this process to be given back (sampler_take_ended()), if it is sampled. Any thread. 0 or -ENOMEM. */
+int sampler_detach(struct sampler *sampler, pid_t pid, uint64_t start_time);
+/* From now on only each `factor`th deadline is kept (1: all), and the others are counted as saved. Any thread. */
+void sampler_slow_down(struct sampler *sampler, uint32_t factor);
 /* A descriptor that becomes readable (an eventfd) when a target has ended. */
 int sampler_event_fd(const struct sampler *sampler);
 /* Asks for a REC_MARK with this sequence number: runs in progress are closed first. Any thread. */
 void sampler_ask_mark(struct sampler *sampler, uint64_t sequence);
+/* Grows while the thread goes round its loop, some ten times a second at least. Any thread. */
+uint64_t sampler_beats(const struct sampler *sampler);
 bool sampler_is_realtime(const struct sampler *sampler);
 
 /* Reads every thread of a target once and writes the records into `ring`, in the calling thread, for `dump`; the target

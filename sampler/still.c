@@ -85,7 +85,7 @@ static bool take_gil(struct target *target, struct interp *interp, uint64_t now_
 static void wake(struct target *target, struct thread *t)
 {
 	still_account(target, t);
-	t->still = false;
+	t->still = t->parked = false;
 	t->t_attempt_ns = target->t_passed_ns;
 	if (!t->shadow)
 		target->still_count--;
@@ -154,6 +154,18 @@ void still_pass(struct target *target, uint64_t now_ns, uint64_t most_ns)
 	target->facts.attempts += target->still_count;
 }
 
+static void make_still(struct target *target, struct thread *t)
+{
+	t->still = true;
+	t->still_status = t->run.status;
+	t->still_flags = t->run.flags;
+	t->still_ticks = target->passed_ticks;
+	t->still_ns = target->passed_ns;
+	t->t_still_ns = target->t_passed_ns;
+	if (!t->shadow)
+		target->still_count++;
+}
+
 void still_settle(struct target *target)
 {
 	const struct interp *interp = NULL;
@@ -168,16 +180,56 @@ void still_settle(struct target *target)
 			target->awake[left++] = t;
 			continue;
 		}
-		t->still = true;
-		t->still_status = t->run.status;
-		t->still_flags = t->run.flags;
-		t->still_ticks = target->passed_ticks;
-		t->still_ns = target->passed_ns;
-		t->t_still_ns = target->t_passed_ns;
-		if (!t->shadow)
-			target->still_count++;
+		make_still(target, t);
 	}
 	target->awake_count = left;
+}
+
+bool still_can_park(const struct target *target)
+{
+	if (target->held_count > 0 || target->owed_count > 0 || target->blind_ticks > 0 || target->awake_stale ||
+	    target->t_passed_ns == 0)
+		return false;
+	for (uint32_t i = 0; i < target->awake_count; i++)
+		if (!target->awake[i]->taken)
+			return false;
+	return true;
+}
+
+void still_park(struct target *target)
+{
+	for (uint32_t i = 0; i < target->awake_count; i++) {
+		make_still(target, target->awake[i]);
+		target->awake[i]->parked = true;
+	}
+	target->awake_count = 0;
+}
+
+void still_credit(struct target *target, uint64_t ticks, uint64_t t_ns, uint64_t ran_ns)
+{
+	uint64_t ns = t_ns - target->t_passed_ns;
+	uint64_t ran_each_ns = target->still_count ? ran_ns / target->still_count : 0;
+
+	if (ticks == 0)
+		return;
+	if (ran_each_ns > ns)
+		ran_each_ns = ns;
+	target->facts.unsampled_ns += ran_each_ns * target->still_count;
+	target->passed_ticks += ticks;
+	target->passed_ns += ns - ran_each_ns;
+	target->t_passed_ns = t_ns;
+	target->facts.ticks += ticks;
+	target->facts.ticks_credited += ticks;
+	target->facts.attempts += ticks * target->still_count;
+	target->facts.t_last_ns = t_ns;
+}
+
+void still_unpark(struct target *target)
+{
+	for (uint32_t i = 0; i < target->thread_count; i++)
+		if (target->threads[i]->parked)
+			wake(target, target->threads[i]);
+	target->awake_stale = true;
 }
 
 void still_account(struct target *target, struct thread *t)

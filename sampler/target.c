@@ -52,6 +52,13 @@ const struct pyproc *target_proc(const struct target *target)
 	return &target->proc;
 }
 
+void target_configure(struct target *target, uint64_t interval_ns, uint32_t group)
+{
+	target->configured = true;
+	target->facts.interval_ns = interval_ns;
+	target->group = group;
+}
+
 bool target_is_execed(const struct target *target)
 {
 	return target->execed;
@@ -73,7 +80,9 @@ int target_adopt(struct target *target, const struct sampler_options *options, s
 	target->ring = ring;
 	target->id = id;
 	target->facts.target = id;
-	target->facts.interval_ns = options->interval_ns;
+	if (!target->configured)
+		target->facts.interval_ns = options->interval_ns;
+	target->interval_ns = target->facts.interval_ns;
 	target->gc_symbol = special_symbol(symbols, "<GC>");
 	target->truncated_symbol = special_symbol(symbols, "<truncated>");
 	target->unreadable_symbol = special_symbol(symbols, "<unreadable>");

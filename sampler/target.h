@@ -74,6 +74,8 @@ struct target {
 	struct pyproc proc;
 	uint32_t id; /* in records */
 	const struct sampler_options *options;
+	uint64_t interval_ns; /* at which it is read now; 0: unthrottled. What was asked for is in its facts */
+	uint32_t group;
 	struct symtab *symbols; /* the sampler's */
 	struct ring *ring;      /* the sampler's */
 	struct codes *codes;
@@ -118,6 +120,7 @@ struct target {
 	uint64_t edges_judged;  /* its value when held samples were last judged */
 	struct rec_facts facts; /* head unused until it is written */
 	uint32_t blind_ticks;   /* consecutive ones in which the lists made no sense */
+	bool configured;        /* target_configure() */
 	bool execed;            /* its memory is another program's now */
 	bool attached;          /* its REC_TARGET is in the stream */
 };
@@ -167,7 +170,8 @@ bool thread_announce(struct target *target, struct thread *t);
 /* Tells the consumer that an announced thread is no more. */
 void thread_end(struct target *target, const struct thread *t);
 
-/* target.c: gives an opened target what it needs to be sampled; options, symbols and ring stay the caller's. 0 or -ENOMEM. */
+/* target.c: gives an opened target what it needs to be sampled, at the options' interval unless target_configure() gave it its own;
+ * options, symbols and ring stay the caller's. 0 or -ENOMEM. */
 int target_adopt(struct target *target, const struct sampler_options *options, struct symtab *symbols,
                  struct ring *ring, uint32_t id);
 /* Writes what is left, and that the target ended; gives all symbols back. */

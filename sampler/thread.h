@@ -116,6 +116,7 @@ struct thread {
 	bool taken;  /* a sample of it was taken in the tick that read it last */
 	bool shadow; /* that showed it to be no thread of its own */
 	bool still;  /* it cannot have moved since, and is not read (still.h) */
+	bool parked; /* … because the whole process cannot */
 	uint16_t still_status, still_flags;
 	uint64_t still_ticks, still_ns; /* of the target's, up to which its samples are in the run */
 	uint64_t t_still_ns;            /* and when that was */

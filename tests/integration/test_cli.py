@@ -51,7 +51,7 @@ class Usage(cli.Folder):
         self.refuse("doctor", "x", says="not a process id")
 
     def test_later_and_reserved(self):
-        for command in ("daemon", "ctl", "top"):
+        for command in ("ctl", "top"):
             self.refuse(command, says="%s: not built yet" % command)
         for option in ("--native", "--blocking", "--opcodes", "--async", "--locals"):
             self.refuse("attach", "1", option, says="%s: not built yet" % option)
@@ -59,7 +59,7 @@ class Usage(cli.Folder):
 
     def test_help_and_version(self):
         for args in (["--help"], ["-h"], ["attach", "--help"], ["run", "-h"], ["dump", "--help"], ["doctor", "--help"],
-                     ["convert", "--help"], ["report", "--help"], ["diff", "-h"]):
+                     ["convert", "--help"], ["report", "--help"], ["diff", "-h"], ["daemon", "-h"]):
             done = self.sampled(*args)
             self.assertEqual((done.returncode, done.stderr), (cli.DONE, b""), args)
             self.assertIn(b"sampled", done.stdout)

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The history's life, and records in: each is checked, and either taken whole or left out and counted. */
+#include "aggregator/history.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregator/history_state.h"
+#include "aggregator/records.h"
+
+int history_new(struct history **ret_history, const struct history_options *options)
+{
+	struct history *h = calloc(1, sizeof(*h));
+
+	if (!h)
+		return -ENOMEM;
+	h->budget.max_bytes = options->memory_max_bytes;
+	symbols_init(&h->symbols, &h->budget, NULL, NULL);
+	for (int i = 0; i < HISTORY_LEVELS; i++)
+		h->levels[i].first = 1;
+	*ret_history = h;
+	return 0;
+}
+
+void history_free(struct history *h)
+{
+	if (!h)
+		return;
+	for (uint32_t i = 0; i < h->threads.count; i++)
+		history_free_thread(h, h->threads.items[i].item);
+	keyed_release(&h->threads);
+	for (uint32_t i = 0; i < h->targets.count; i++)
+		free(h->targets.items[i].item);
+	keyed_release(&h->targets);
+	for (uint32_t i = 0; i < h->book_count; i++)
+		book_free(h->books[i], &h->symbols);
+	free(h->books);
+	for (int i = 0; i < HISTORY_LEVELS; i++)
+		free(h->levels[i].slices);
+	sums_release(&h->scratch[0], &h->budget);
+	sums_release(&h->scratch[1], &h->budget);
+	buf_release(&h->bytes);
+	symbols_release(&h->symbols);
+	free(h);
+}
+
+/* The history begins with the first time that a record names. */
+static void begin_at(struct history *h, uint64_t t_ns)
+{
+	if (h->open.from_ns == 0)
+		h->open.from_ns = h->open.to_ns = t_ns;
+}
+
+static int add_book(struct history *h, const struct rec_target *record, struct book **ret_book)
+{
+	struct book *book;
+	int err;
+
+	if (h->book_count == h->book_room) {
+		uint32_t room = h->book_room ? h->book_room * 2 : 16;
+		struct book **larger = realloc(h->books, room * sizeof(struct book *));
+
+		if (!larger)
+			return -ENOMEM;
+		h->books = larger;
+		h->book_room = room;
+	}
+	err = book_new(&book, &h->budget);
+	if (err)
+		return err;
+	err = process_describe(&book->process, record);
+	if (err) {
+		book_free(book, &h->symbols);
+		return err;
+	}
+	budget_charge(&h->budget, record->name_bytes ? record->name_bytes + 1 : 0);
+	book->group = record->group;
+	book->alive = book->targets = 1;
+	h->books[h->book_count++] = book;
+	*ret_book = book;
+	return 0;
+}
+
+static int add_target(struct history *h, const struct rec_target *record)
+{
+	struct history_target *target = calloc(1, sizeof(*target));
+	int err = target ? keyed_add(&h->targets, record->id, target) : -ENOMEM;
+
+	if (!err) {
+		budget_charge(&h->budget, HISTORY_TARGET_BYTES);
+		err = add_book(h, record, &target->book);
+		if (!err) {
+			begin_at(h, record->t_ns);
+			return 0;
+		}
+		keyed_remove(&h->targets, h->targets.count - 1);
+		budget_give(&h->budget, HISTORY_TARGET_BYTES);
+	}
+	free(target);
+	return err;
+}
+
+/* It is over; what it still says until the slice is closed is taken. */
+static void end_target(struct history *h, struct history_target *target, const struct rec_target *record)
+{
+	if (target->ended)
+		return;
+	target->ended = h->any_ended = true;
+	if (target->book->targets == 1)
+		target->book->process.ended = record->event == TARGET_EXITED;
+}
+
+static int feed_target(struct history *h, const struct rec_target *record)
+{
+	struct history_target *target = keyed_find(&h->targets, record->id);
+
+	if (!target)
+		return record->event == TARGET_ATTACHED || record->event == TARGET_EXECED ? add_target(h, record) : -EPROTO;
+	if (record->event == TARGET_ATTACHED)
+		return -EPROTO; /* an id is never used twice */
+	end_target(h, target, record);
+	return 0;
+}
+
+static int describe_thread(struct history *h, struct history_thread *thread, const struct rec_thread *record)
+{
+	struct book *book = thread->target->book;
+	struct book_thread *kept = &book->threads[thread->thread];
+
+	if (book->targets == 1) { /* else it is one of several */
+		if (record->name_bytes && book_thread_rename(book, &h->budget, thread->thread, record->text, record->name_bytes))
+			return -ENOMEM;
+		kept->tid = record->tid;
+		kept->is_main = record->flags & THREAD_MAIN;
+	}
+	if (record->flags & THREAD_ENDED && !thread->ended) {
+		thread->ended = h->any_ended = true;
+		if (kept->live == 1)
+			book_thread_end(book, thread->thread);
+	}
+	return 0;
+}
+
+static int add_thread(struct history *h, const struct rec_thread *record, struct history_target *target)
+{
+	struct history_thread *thread = calloc(1, sizeof(*thread));
+	char *name = record->name_bytes ? strndup(record->text, record->name_bytes) : NULL;
+	struct book_thread like = {.interpreter = record->interpreter,
+	                           .tid = record->tid,
+	                           .name = name,
+	                           .is_main = record->flags & THREAD_MAIN};
+	struct book *book = target->book;
+	int err = -ENOMEM;
+
+	if (thread && (name || !record->name_bytes)) {
+		thread->target = target;
+		stack_init(&thread->stack);
+		thread->thread = book->targets == 1 ? book_thread_add(book, &h->budget, &like)
+		                                    : book_thread_named(book, &h->budget, &like);
+		if (thread->thread != THREAD_NONE)
+			err = keyed_add(&h->threads, record->id, thread);
+	}
+	free(name);
+	if (err) {
+		free(thread);
+		return err;
+	}
+	budget_charge(&h->budget, HISTORY_THREAD_BYTES);
+	book->threads[thread->thread].live++;
+	return describe_thread(h, thread, record);
+}
+
+static int feed_thread(struct history *h, const struct rec_thread *record)
+{
+	struct history_target *target = keyed_find(&h->targets, record->target);
+	struct history_thread *thread = keyed_find(&h->threads, record->id);
+
+	if (!target)
+		return -EPROTO;
+	if (!thread)
+		return add_thread(h, record, target);
+	if (thread->target != target ||
+	    (target->book->targets == 1 &&
+	     target->book->threads[thread->thread].interpreter != record->interpreter))
+		return -EPROTO;
+	return describe_thread(h, thread, record);
+}
+
+/* The node of the innermost frame, or CALL_NONE. Only frames whose node is not known yet are looked up. */
+static uint32_t find_leaf(struct history *h, struct history_thread *thread)
+{
+	struct call_tree *tree = &thread->target->book->tree;
+	struct stack *stack = &thread->stack;
+	uint32_t depth = stack->path_depth, node;
+
+	if (thread->node == 0) {
+		node = call_tree_child(tree, &h->symbols, 0, thread->thread, 0);
+		if (node == CALL_NONE)
+			return CALL_NONE;
+		thread->node = node;
+	}
+	node = depth > 0 ? stack->path[depth - 1] : thread->node;
+	for (; depth < stack->depth; depth++) {
+		node = call_tree_child(tree, &h->symbols, node, stack->frames[depth].symbol, stack->frames[depth].line);
+		if (node == CALL_NONE)
+			break;
+		stack->path[depth] = node;
+	}
+	stack->path_depth = depth;
+	return node;
+}
+
+static int feed_stack(struct history *h, const struct rec_stack *record)
+{
+	struct history_thread *thread = keyed_find(&h->threads, record->thread);
+	uint64_t *values = NULL;
+	struct book *book;
+	uint32_t leaf;
+	int err;
+
+	if (!thread) {
+		h->malformed_samples += record->count;
+		h->open.malformed_samples += record->count;
+		return -EPROTO;
+	}
+	book = thread->target->book;
+	err = stack_take(&thread->stack, &h->symbols, record);
+	if (err == -EPROTO) {
+		h->malformed_samples += record->count;
+		book->open.facts[FACT_MALFORMED] += record->count;
+		return err;
+	}
+	begin_at(h, record->t_first_ns);
+	if (h->open.to_ns < record->t_last_ns)
+		h->open.to_ns = record->t_last_ns;
+	leaf = err ? CALL_NONE : find_leaf(h, thread);
+	if (leaf != CALL_NONE)
+		values = sums_at(&book->open, &h->budget, leaf);
+	if (values) {
+		values_add(values, record->count, record->weight_ns, record->status);
+		return 0;
+	}
+	h->out_of_memory += record->count;
+	book->open.facts[FACT_OUT_OF_MEMORY] += record->count;
+	return err;
+}
+
+static int feed_facts(struct history *h, const struct rec_facts *record)
+{
+	struct history_target *target = keyed_find(&h->targets, record->target);
+
+	if (!target)
+		return -EPROTO;
+	facts_add_difference(target->book->open.facts, record, &target->facts);
+	target->facts = *record;
+	target->book->process.facts = *record;
+	if (h->open.to_ns < record->t_last_ns)
+		h->open.to_ns = record->t_last_ns;
+	return 0;
+}
+
+static int dispatch(struct history *h, const struct rec_head *record)
+{
+	int err = record_check(record);
+
+	if (err)
+		return err;
+	switch (record->type) {
+	case REC_SYMBOL:
+		return symbols_define(&h->symbols, (const struct rec_symbol *)record);
+	case REC_FORGET:
+		return symbols_forget(&h->symbols, ((const struct rec_forget *)record)->id);
+	case REC_THREAD:
+		return feed_thread(h, (const struct rec_thread *)record);
+	case REC_STACK:
+		return feed_stack(h, (const struct rec_stack *)record);
+	case REC_FACTS:
+		return feed_facts(h, (const struct rec_facts *)record);
+	case REC_TARGET:
+		return feed_target(h, (const struct rec_target *)record);
+	default: /* REC_MARK: the caller closes the slice */
+		return 0;
+	}
+}
+
+int history_feed(struct history *h, const struct rec_head *record)
+{
+	uint64_t goal_bytes = history_goal_bytes(h);
+	int err = dispatch(h, record);
+
+	if (err == -EPROTO) {
+		h->malformed_records++;
+		h->open.malformed_records++;
+	}
+	/* Halfway between the goal and the bound: before anything has to be refused. */
+	if (h->budget.max_bytes && !h->stuck && h->budget.used_bytes > goal_bytes + (h->budget.max_bytes - goal_bytes) / 2)
+		history_shrink(h);
+	return err;
+}

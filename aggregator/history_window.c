@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which slices a query asks for, and sums of them. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregator/history_state.h"
+
+void level_window(const struct level *level, const struct history_query *query, uint64_t *ret_first, uint64_t *ret_end)
+{
+	uint64_t first = level->first, end = level->first + level->count;
+
+	/* Slices follow each other in time: halve twice. */
+	for (uint64_t high = end; first < high;) {
+		uint64_t middle = first + (high - first) / 2;
+
+		if (level_slice(level, middle)->to_ns > query->from_ns)
+			high = middle;
+		else
+			first = middle + 1;
+	}
+	for (uint64_t low = first; query->to_ns && low < end;) {
+		uint64_t middle = low + (end - low) / 2;
+
+		if (level_slice(level, middle)->from_ns >= query->to_ns)
+			end = middle;
+		else
+			low = middle + 1;
+	}
+	*ret_first = first;
+	*ret_end = end;
+}
+
+bool history_open_asked(const struct history *h, const struct history_query *query)
+{
+	return (query->to_ns == 0 || h->open.from_ns < query->to_ns) && h->open.to_ns >= query->from_ns;
+}
+
+static bool is_asked(const struct book *book, const struct history_query *query)
+{
+	if (query->by_group && book->group != query->group)
+		return false;
+	if (query->pid == 0)
+		return true;
+	return book->targets == 1 && book->process.pid == query->pid &&
+	       (query->start_time == 0 || book->process.start_time == query->start_time);
+}
+
+static void add_open(struct history *h, const struct book *book, struct sums *sums)
+{
+	for (uint32_t i = 0; i < book->open.count; i++) {
+		const struct node_values *item = &book->open.items[i];
+		uint64_t *values = sums_at(sums, &h->budget, item->node);
+
+		for (int v = 0; v < VALUE_COUNT && values; v++)
+			values[v] += item->values[v];
+	}
+	for (int i = 0; i < FACT_COUNT; i++)
+		sums->facts[i] += book->open.facts[i];
+}
+
+/* Adds each of a book's entries that are asked for, and what is open, to sums. */
+static void add_book(struct history *h, const struct book *book, const struct history_query *query, struct sums *sums)
+{
+	for (int level = HISTORY_LEVELS; level-- > 0;) {
+		struct cursor cursor;
+		uint64_t first, end;
+
+		level_window(&h->levels[level], query, &first, &end);
+		if (first == end)
+			continue;
+		cursor = queue_seek(&book->queues[level], first);
+		while (cursor_next(&cursor) && cursor.number < end)
+			if (cursor.number >= first)
+				entry_add(&cursor.entry, &book->patterns, NULL, sums, &h->budget);
+	}
+	if (history_open_asked(h, query))
+		add_open(h, book, sums);
+}
+
+/* --- sums --- */
+
+int history_each_book(struct history *h, const struct history_query *query,
+                      int (*take)(void *context, const struct book *book, struct sums *sums), void *context)
+{
+	struct sums *sums = &h->scratch[0];
+	int err = 0;
+
+	for (uint32_t i = 0; i < h->book_count && !err; i++) {
+		if (!is_asked(h->books[i], query))
+			continue;
+		add_book(h, h->books[i], query, sums);
+		err = take(context, h->books[i], sums);
+		sums_clear(sums);
+	}
+	return err;
+}
+
+static int add_values(void *context, const struct book *book, struct sums *sums)
+{
+	uint64_t *values = context;
+
+	(void)book;
+	for (uint32_t i = 0; i < sums->count; i++)
+		for (int v = 0; v < VALUE_COUNT; v++)
+			values[v] += sums->items[i].values[v];
+	return 0;
+}
+
+int history_sums(struct history *h, const struct history_query *query, uint64_t ret_values[VALUE_COUNT])
+{
+	uint64_t values[VALUE_COUNT] = {0};
+	int err = history_each_book(h, query, add_values, values);
+
+	if (!err)
+		memcpy(ret_values, values, sizeof(values));
+	return err;
+}
+
+struct share {
+	const bool *named; /* of each symbol: it is the function */
+	uint64_t in_ns, all_ns;
+};
+
+/* Whether the function is on the path to each node is found once for all of them: parents come before their children. */
+static int add_share(void *context, const struct book *book, struct sums *sums)
+{
+	struct share *share = context;
+	bool *within;
+
+	if (sums->count == 0)
+		return 0;
+	within = calloc(book->tree.count, sizeof(*within));
+	if (!within)
+		return -ENOMEM;
+	for (uint32_t i = 1; i < book->tree.count; i++) {
+		const struct call_node *node = &book->tree.nodes[i];
+
+		within[i] = node->parent && (within[node->parent] || share->named[node->symbol]);
+	}
+	for (uint32_t i = 0; i < sums->count; i++) {
+		share->all_ns += sums->items[i].values[VALUE_WALL];
+		if (within[sums->items[i].node])
+			share->in_ns += sums->items[i].values[VALUE_WALL];
+	}
+	free(within);
+	return 0;
+}
+
+int history_function_share(struct history *h, const struct history_query *query, const char *name, double *ret_share)
+{
+	bool *named = calloc(h->symbols.count + (size_t)1, sizeof(*named));
+	struct share share = {.named = named};
+	bool any = false;
+	int err = named ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; !err && i < h->symbols.count; i++) {
+		named[i] = h->symbols.slots[i].text && strcmp(h->symbols.slots[i].text, name) == 0;
+		any |= named[i];
+	}
+	if (any)
+		err = history_each_book(h, query, add_share, &share);
+	if (!err)
+		*ret_share = share.all_ns ? (double)share.in_ns / (double)share.all_ns : 0;
+	free(named);
+	return err;
+}

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/service.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "daemon/error.h"
+#include "daemon/service_log.h"
+#include "daemon/service_state.h"
+
+#define RING_BYTES  (UINT64_C(2) << 20)
+#define LOOK_NS     (1 * NS_PER_S) /* the budget and the sign of life */
+enum { EVENTS = 64 };
+
+static uint32_t group_of(void *context, const struct config_rule *rule)
+{
+	struct groups *groups = context;
+	char **names;
+
+	for (uint32_t i = 0; i < groups->count; i++)
+		if (strcmp(groups->names[i], rule->name) == 0)
+			return i + 1;
+	names = realloc(groups->names, (groups->count + 1) * sizeof(*names));
+	if (!names)
+		return 0;
+	groups->names = names;
+	names[groups->count] = strdup(rule->name);
+	if (!names[groups->count])
+		return 0;
+	return ++groups->count;
+}
+
+static int add_event(struct service *s, int fd, enum service_event event)
+{
+	struct epoll_event want = {.events = EPOLLIN, .data.u64 = EVENT_DATA(event)};
+
+	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &want) == 0 ? 0 : -errno;
+}
+
+static void fill_signals(sigset_t *set)
+{
+	sigemptyset(set);
+	sigaddset(set, SIGINT);
+	sigaddset(set, SIGTERM);
+	sigaddset(set, SIGHUP);
+	sigaddset(set, SIGUSR1);
+}
+
+/* Everything that has a descriptor. */
+static int open_events(struct service *s)
+{
+	struct itimerspec every = {.it_value = clock_to_timespec(LOOK_NS), .it_interval = clock_to_timespec(LOOK_NS)};
+	sigset_t signals;
+	int err = 0;
+
+	fill_signals(&signals);
+	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	s->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	s->tick_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (s->epoll_fd < 0 || s->signal_fd < 0 || s->tick_fd < 0 || timerfd_settime(s->tick_fd, 0, &every, NULL) != 0)
+		return -errno;
+	err = add_event(s, s->signal_fd, EVENT_SIGNAL);
+	if (!err)
+		err = add_event(s, s->tick_fd, EVENT_TICK);
+	return err;
+}
+
+static int start(struct service *s)
+{
+	const struct config *c = s->config;
+	const struct sampler_options sampling = {
+		.interval_ns = c->service.interval_ns, .jitter = c->service.jitter, .gc = c->service.gc};
+	const struct history_options history = {.memory_max_bytes = c->budget.memory_bytes};
+	struct watch_options watching = {.config = c,
+	                                 .epoll_fd = s->epoll_fd,
+	                                 .epoll_tag = EVENT_DATA(EVENT_PROCESS),
+	                                 .verbose = s->options->verbose,
+	                                 .group = group_of,
+	                                 .context = &s->groups};
+	struct fault fault = {0};
+	int err = ring_new(&s->ring, RING_BYTES);
+
+	if (!err)
+		err = sampler_new(&s->sampler, &sampling, s->ring);
+	if (!err)
+		err = history_new(&s->history, &history);
+	watching.sampler = s->sampler;
+	if (!err)
+		err = watch_new(&s->watch, &watching);
+	if (!err)
+		err = collector_start(&s->collector, s->ring, s->history, c->history.slice_ns);
+	if (!err)
+		err = sampler_start(s->sampler, &fault);
+	if (!err)
+		err = add_event(s, sampler_event_fd(s->sampler), EVENT_ENDED);
+	if (!err)
+		err = add_event(s, collector_event_fd(s->collector), EVENT_MARK);
+	return err;
+}
+
+/* The samples of what is under way are written, and the slice that is open ends if it is time. */
+static uint64_t ask_mark(struct service *s)
+{
+	sampler_ask_mark(s->sampler, ++s->mark);
+	return s->mark;
+}
+
+static void ask_slice(struct service *s, uint64_t now_ns)
+{
+	if (now_ns < s->next_slice_ns)
+		return;
+	ask_mark(s);
+	s->next_slice_ns += s->config->history.slice_ns;
+	if (s->next_slice_ns <= now_ns) /* the machine slept */
+		s->next_slice_ns = now_ns + s->config->history.slice_ns;
+}
+
+static void keep_budget(struct service *s, uint64_t now_ns)
+{
+	if (!governor_look(&s->governor, now_ns, clock_read_ns(CLOCK_PROCESS_CPUTIME_ID)))
+		return;
+	sampler_slow_down(s->sampler, s->governor.slowdown);
+	service_log("%.2f %% of a core used, of a budget of %.2f %%: every %u. sample is taken from now on",
+	            s->governor.share * 100, s->governor.budget * 100, s->governor.slowdown);
+}
+
+static void take_tick(struct service *s)
+{
+	uint64_t now_ns = clock_now_ns(), expirations;
+
+	if (read(s->tick_fd, &expirations, sizeof(expirations)) < 0)
+		return;
+	keep_budget(s, now_ns);
+	ask_slice(s, now_ns);
+}
+
+static void say_mistake(void *context, const struct fault *fault)
+{
+	(void)context;
+	service_log("%s%s%s%s", fault->why, fault->hint[0] ? " (" : "", fault->hint, fault->hint[0] ? ")" : "");
+}
+
+static void reload(struct service *s)
+{
+	struct config *config;
+
+	if (config_read(&config, s->options->config_path, say_mistake, NULL)) {
+		service_log("the configuration has mistakes: the one before stays in force");
+		return;
+	}
+	watch_reconfigure(s->watch, config);
+	collector_set_slice(s->collector, config->history.slice_ns);
+	s->governor.budget = config->budget.cpu;
+	config_free(s->own_config);
+	s->config = s->own_config = config;
+	s->reloads++;
+	service_log("configuration read again: %zu rules", config->rule_count);
+}
+
+static void take_signals(struct service *s)
+{
+	struct signalfd_siginfo info;
+
+	while (read(s->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		if (info.ssi_signo == SIGHUP)
+			reload(s);
+		else if (info.ssi_signo != SIGUSR1)
+			s->stopping = true;
+	}
+}
+
+static void take_event(struct service *s, uint64_t data)
+{
+	eventfd_t count;
+
+	switch ((enum service_event)(data >> 32)) {
+	case EVENT_SIGNAL:
+		take_signals(s);
+		break;
+	case EVENT_TICK:
+		take_tick(s);
+		break;
+	case EVENT_ENDED:
+		watch_collect(s->watch);
+		break;
+	case EVENT_MARK:
+		(void)eventfd_read(collector_event_fd(s->collector), &count);
+		break;
+	case EVENT_PROCESS:
+		watch_exited(s->watch, (pid_t)(uint32_t)data);
+		break;
+	default:
+		break;
+	}
+}
+
+static int timeout_ms(uint64_t due_ns)
+{
+	uint64_t now_ns = clock_now_ns();
+
+	return due_ns <= now_ns ? 0 : (int)((due_ns - now_ns + NS_PER_MS - 1) / NS_PER_MS);
+}
+
+static void serve(struct service *s)
+{
+	struct epoll_event events[EVENTS];
+
+	while (!s->stopping) {
+		uint64_t due_ns = watch_step(s->watch);
+		int count = epoll_wait(s->epoll_fd, events, EVENTS, timeout_ms(due_ns));
+
+		for (int i = 0; i < count; i++)
+			take_event(s, events[i].data.u64);
+	}
+}
+
+static void stop(struct service *s)
+{
+	if (s->sampler)
+		sampler_stop(s->sampler);
+	collector_free(s->collector);
+	watch_free(s->watch);
+	sampler_free(s->sampler);
+	ring_free(s->ring);
+	history_free(s->history);
+	for (uint32_t i = 0; i < s->groups.count; i++)
+		free(s->groups.names[i]);
+	free(s->groups.names);
+	config_free(s->own_config);
+	if (s->tick_fd >= 0)
+		close(s->tick_fd);
+	if (s->signal_fd >= 0)
+		close(s->signal_fd);
+	if (s->epoll_fd >= 0)
+		close(s->epoll_fd);
+}
+
+int service_run(const struct config *config, const struct service_options *options)
+{
+	struct service s = {.options = options, .config = config, .epoll_fd = -1, .signal_fd = -1, .tick_fd = -1};
+	sigset_t signals;
+	int err;
+
+	fill_signals(&signals);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+	prctl(PR_SET_TIMERSLACK, NS_PER_MS); /* of this thread, and of those that set none of their own */
+	s.started_ns = clock_now_ns();
+	s.started_realtime_ns = clock_read_ns(CLOCK_REALTIME);
+	s.next_slice_ns = s.started_ns + config->history.slice_ns;
+	governor_init(&s.governor, config->budget.cpu);
+	err = open_events(&s);
+	if (!err)
+		err = start(&s);
+	if (err)
+		error_note("cannot start: %s", strerror(-err));
+	else
+		serve(&s);
+	stop(&s);
+	return err ? EXIT_FAILED : EXIT_DONE;
+}
