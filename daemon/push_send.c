@@ -231,7 +231,7 @@ static void retry(struct push_sender *s, CURLcode code, const char *why)
 	s->gave_up = is_over(s, code);
 	if (s->gave_up)
 		push_log_always(s, "%s: gave up", why);
-	else
+	else if (!s->is_quiet)
 		push_log(s, "%s: trying again in %.0f s", why, (double)(s->due_ns - now_ns) / (double)NS_PER_S);
 }
 
@@ -252,7 +252,7 @@ static void succeeded(struct push_sender *s)
 		push_log(s, "it took the request, and refused %" PRIu64 " profiles in it", rejected);
 	} else {
 		s->counts.sent++;
-		if (s->is_failing)
+		if (s->is_failing && !s->is_quiet)
 			push_log_always(s, "it takes profiles again");
 		s->is_failing = false;
 	}
