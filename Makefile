@@ -6,6 +6,10 @@ CC ?= gcc
 CFLAGS ?= -O2 -g
 PREFIX ?= /usr/local
 DESTDIR ?=
+SYSCONFDIR ?= /etc
+UNITDIR ?= $(PREFIX)/lib/systemd/system
+SYSUSERSDIR ?= $(PREFIX)/lib/sysusers.d
+TMPFILESDIR ?= $(PREFIX)/lib/tmpfiles.d
 PYTHON ?= python3
 
 comma := ,
@@ -48,7 +52,7 @@ FUZZ_BIN := $(FUZZ_SRC:%.c=$(BUILD)/%)
 Q := $(if $(filter 1,$(V)),,@)
 say = $(if $(filter 1,$(V)),,@printf '  %-5s %s\n' $(1) $(2);)
 
-.PHONY: all objects unit stress browser oracle fuzz check check-full check-headers bench bench-formats demo clean install uninstall format-check \
+.PHONY: all objects unit stress browser oracle fuzz check check-full check-headers bench bench-formats demo clean install uninstall deb format-check \
 	help FORCE
 .DELETE_ON_ERROR:
 all: $(BUILD)/sampled ## build the program: build/sampled
@@ -158,11 +162,30 @@ bench-formats: all $(BUILD)/tests/tools/make_recording ## measure: ten million s
 demo: all ## profile a small Python program for 5 s: ./flamegraph.html
 	$(Q)SAMPLED=$(BUILD)/sampled PYTHON=$(PYTHON) tests/demo.sh
 
-install: all ## install the program and its manual page under $(DESTDIR)$(PREFIX)
+# The units name the program where it is installed.
+UNITS := sampled.service sampled-push.service
+$(BUILD)/units/%: systemd/% FORCE
+	@mkdir -p $(@D)
+	@sed 's,/usr/bin/sampled,$(PREFIX)/bin/sampled,' $< >$@
+
+MANUALS := $(wildcard docs/*.[158])
+INSTALLED := $(PREFIX)/bin/sampled $(UNITS:%=$(UNITDIR)/%) $(SYSUSERSDIR)/sampled.conf $(TMPFILESDIR)/sampled.conf \
+	$(foreach page,$(MANUALS),$(PREFIX)/share/man/man$(subst .,,$(suffix $(page)))/$(notdir $(page)))
+CONFIG := $(DESTDIR)$(SYSCONFDIR)/sampled/sampled.conf
+install: all $(UNITS:%=$(BUILD)/units/%) ## install the program, its manual, units and configuration: PREFIX, DESTDIR, UNITDIR, SYSCONFDIR
 	install -D -m 0755 $(BUILD)/sampled $(DESTDIR)$(PREFIX)/bin/sampled
-	install -D -m 0644 docs/sampled.1 $(DESTDIR)$(PREFIX)/share/man/man1/sampled.1
-uninstall: ## remove what install put there
-	rm -f $(DESTDIR)$(PREFIX)/bin/sampled $(DESTDIR)$(PREFIX)/share/man/man1/sampled.1
+	install -D -m 0644 -t $(DESTDIR)$(UNITDIR) $(UNITS:%=$(BUILD)/units/%)
+	install -D -m 0644 systemd/sampled.sysusers.conf $(DESTDIR)$(SYSUSERSDIR)/sampled.conf
+	install -D -m 0644 systemd/sampled.tmpfiles.conf $(DESTDIR)$(TMPFILESDIR)/sampled.conf
+	for page in $(MANUALS); do install -D -m 0644 -t $(DESTDIR)$(PREFIX)/share/man/man$${page##*.} $$page; done
+	[ -e $(CONFIG) ] || install -D -m 0644 systemd/sampled.conf $(CONFIG)
+uninstall: ## remove what install put there, but a configuration that was changed
+	rm -f $(INSTALLED:%=$(DESTDIR)%)
+	! cmp -s systemd/sampled.conf $(CONFIG) || rm -f $(CONFIG)
+	[ ! -d $(dir $(CONFIG)) ] || rmdir --ignore-fail-on-non-empty $(dir $(CONFIG))
+
+deb: ## build a Debian package: build/sampled_VERSION_ARCHITECTURE.deb
+	$(Q)systemd/make-deb
 
 format-check: ## tell where clang-format would change something
 	clang-format --dry-run -Werror $(LIB_SRC) $(DAEMON_SRC) $(UNIT_SRC) $(STRESS_SRC) $(FUZZ_SRC) tests/fuzz/common.[ch] $(HEADERS)

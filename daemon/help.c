@@ -21,8 +21,8 @@ static const char overview[] =
 	"  sampled convert IN... -o OUT             any readable format to any writable one; several are merged\n"
 	"  sampled report FILE... [options]         tables of any readable profile, as Python's pstats prints them\n"
 	"  sampled diff BEFORE AFTER [-o OUT]       what grew and shrank: a table, a differential flame graph\n"
-	"  sampled push [options]                   send what the service has spooled to profile stores\n"
 	"  sampled daemon [--check]                 the service: all Python processes of the host, always\n"
+	"  sampled push [options]                   send what the service has spooled to profile stores\n"
 	"  sampled doctor [PID]                     what works here or on a process, what does not, the mend\n"
 	"\n"
 	"`sampled COMMAND --help` lists the options of a command; sampled --version prints the version.\n";
@@ -41,7 +41,7 @@ static const char profile_options[] =
 	"\n"
 	"How to sample:\n"
 	"  -r, --rate RATE         ticks a second: 1000, 1khz, 2.5khz, 10k; max: unthrottled; default 1000\n"
-	"  -d, --duration TIME     stop after: 2.5, 500ms, 10s, 5m, 1h; counted from the first tick\n"
+	"  -d, --duration TIME     stop after: 2.5, 500ms, 10s, 5m, 1h, 1d; counted from the first tick\n"
 	"      --mode MODE         which samples count: wall (all, default), cpu (runnable), gil (holding the GIL)\n"
 	"  -t, --thread NAME|TID   only this thread; may be given several times\n"
 	"      --idle, --no-idle   idle threads count in wall mode (default: they do)\n"
@@ -228,10 +228,10 @@ int help_print(const char *command)
 		buf_printf(&text, "usage: %s%s\nReadable: %s.\n", report_usage, filter_options, format_read_names());
 	else if (strcmp(command, "diff") == 0)
 		buf_printf(&text, "usage: %s%s\nReadable: %s.\n", diff_usage, filter_options, format_read_names());
-	else if (strcmp(command, "push") == 0)
-		buf_printf(&text, "usage: %s", push_usage);
 	else if (strcmp(command, "daemon") == 0)
 		buf_printf(&text, "usage: %s", daemon_usage);
+	else if (strcmp(command, "push") == 0)
+		buf_printf(&text, "usage: %s", push_usage);
 	else
 		buf_printf(&text, "usage: %s",
 		           strcmp(command, "dump") == 0  ? dump_usage

@@ -44,8 +44,7 @@ int main(int argc, char **argv)
 			continue;
 		if (commands[i].run)
 			return commands[i].run(argc - 1, argv + 1);
-		error_note("%s: not built yet (attach, run, dump, ctl, doctor, convert, report, diff, daemon and push "
-		           "are)",
+		error_note("%s: not built yet (attach, run, dump, ctl, doctor, convert, report, diff, daemon and push are)",
 		           name);
 		return EXIT_USAGE;
 	}

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "daemon/error.h"
+#include "daemon/sandbox.h"
 #include "daemon/service_log.h"
 #include "daemon/service_state.h"
 
@@ -244,12 +245,27 @@ static void stop(struct service *s)
 		close(s->epoll_fd);
 }
 
+/* Before there are threads, and before anything of a target is read. */
+static int confine(void)
+{
+	struct fault fault = {0};
+	int err = sandbox_reader(false, &fault);
+
+	if (err == -ENOPKG)
+		service_log("%s (%s)", fault.why, fault.hint);
+	else if (err)
+		error_fault(&fault, "cannot confine the service");
+	return err == -ENOPKG ? 0 : err;
+}
+
 int service_run(const struct config *config, const struct service_options *options)
 {
 	struct service s = {.options = options, .config = config, .epoll_fd = -1, .signal_fd = -1, .tick_fd = -1};
 	sigset_t signals;
 	int err;
 
+	if (confine())
+		return EXIT_FAILED;
 	fill_signals(&signals);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	/* What a target holds is large and mostly untouched: pages of its own, which come when they are needed and go with it. */

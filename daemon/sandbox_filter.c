@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/sandbox_filter.h"
+
+#include <asm/ioctls.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+#include "base/fault.h"
+
+/* LeakSanitizer stops its own process at the end, with a helper that is no thread. */
+#ifdef __SANITIZE_ADDRESS__
+static const bool sanitized = true;
+#else
+static const bool sanitized = false;
+#endif
+
+/* What of libseccomp is used. */
+struct library {
+	void *handle;
+	__typeof__(seccomp_init) *init;
+	__typeof__(seccomp_release) *release;
+	__typeof__(seccomp_load) *load;
+	__typeof__(seccomp_attr_set) *attr_set;
+	__typeof__(seccomp_rule_add_array) *rule_add;
+	__typeof__(seccomp_syscall_resolve_name) *number_of;
+};
+
+/* A dlsym() result becomes a function's address by its bytes: ISO C has no conversion between the two. */
+static bool find(void *handle, const char *name, void *to)
+{
+	void *address = dlsym(handle, name);
+
+	memcpy(to, &address, sizeof(address));
+	return address != NULL;
+}
+
+static bool library_open(struct library *l)
+{
+	l->handle = dlopen("libseccomp.so.2", RTLD_NOW | RTLD_LOCAL);
+	if (!l->handle)
+		return false;
+	if (find(l->handle, "seccomp_init", &l->init) && find(l->handle, "seccomp_release", &l->release) &&
+	    find(l->handle, "seccomp_load", &l->load) && find(l->handle, "seccomp_attr_set", &l->attr_set) &&
+	    find(l->handle, "seccomp_rule_add_array", &l->rule_add) &&
+	    find(l->handle, "seccomp_syscall_resolve_name", &l->number_of))
+		return true;
+	dlclose(l->handle);
+	return false;
+}
+
+/* Allowed whatever their arguments: names, a blank between two. For all kinds; the C library's own needs are among them. */
+static const char common_calls[] =
+	/* files */
+	"read readv pread64 preadv write writev pwrite64 pwritev lseek close close_range open openat stat "
+	"fstat lstat newfstatat statx statfs fstatfs access faccessat faccessat2 readlink readlinkat "
+	"getdents64 getcwd rename renameat renameat2 link linkat unlink unlinkat mkdir mkdirat rmdir "
+	"ftruncate fallocate fadvise64 fsync fdatasync flock fchmod umask fcntl dup dup2 dup3 pipe2 "
+	"memfd_create copy_file_range sendfile "
+	/* waiting */
+	"poll ppoll select pselect6 epoll_create1 epoll_ctl epoll_wait epoll_pwait eventfd2 timerfd_create "
+	"timerfd_settime timerfd_gettime signalfd4 inotify_init1 inotify_add_watch inotify_rm_watch nanosleep "
+	"clock_nanosleep clock_gettime clock_getres gettimeofday time restart_syscall "
+	/* sockets, once they are there */
+	"bind listen accept accept4 connect getsockopt setsockopt getsockname getpeername sendto sendmsg "
+	"recvfrom recvmsg shutdown "
+	/* memory, threads, signals to oneself */
+	"brk munmap mremap madvise mincore futex membarrier set_robust_list set_tid_address rseq arch_prctl "
+	"exit exit_group tgkill rt_sigaction rt_sigprocmask rt_sigreturn rt_sigpending rt_sigtimedwait "
+	"sigaltstack sched_yield sched_getaffinity sched_getparam sched_getscheduler sched_get_priority_max "
+	"sched_get_priority_min getcpu "
+	/* what one is */
+	"getpid gettid getppid getuid geteuid getgid getegid getresuid getresgid getgroups getrlimit "
+	"getrusage times uname sysinfo getrandom prctl capget";
+
+static const char reader_calls[] = "process_vm_readv pidfd_open";
+static const char tracer_calls[] = "ptrace wait4 waitid";
+static const char pusher_calls[] = "sendmmsg recvmmsg";
+static const char sanitizer_calls[] = "clone ptrace wait4";
+
+/* Allowed where one argument is, under a mask, a value. */
+static const struct condition {
+	const char *call;
+	unsigned argument;
+	uint64_t mask, value;
+} common_conditions[] = {
+	/* threads, but no processes; clone3 is refused apart, for its arguments cannot be seen */
+	{"clone", 0, CLONE_THREAD, CLONE_THREAD},
+	/* memory that is written is never run */
+	{"mmap", 2, PROT_EXEC, 0},
+	{"mmap", 2, PROT_WRITE, 0},
+	{"mprotect", 2, PROT_EXEC, 0},
+	/* of oneself */
+	{"prlimit64", 0, UINT32_MAX, 0},
+	{"sched_setaffinity", 0, UINT32_MAX, 0},
+	{"ioctl", 1, UINT32_MAX, TCGETS},
+	{"ioctl", 1, UINT32_MAX, TIOCGWINSZ},
+	{"ioctl", 1, UINT32_MAX, FIONREAD},
+	{"ioctl", 1, UINT32_MAX, FIONBIO},
+	{"socket", 0, UINT32_MAX, AF_UNIX},
+	{"socketpair", 0, UINT32_MAX, AF_UNIX},
+};
+
+static const struct condition pusher_conditions[] = {
+	{"socket", 0, UINT32_MAX, AF_INET},
+	{"socket", 0, UINT32_MAX, AF_INET6},
+};
+
+/* A filter in the making. */
+struct filter {
+	const struct library *library;
+	scmp_filter_ctx context;
+	int err; /* of the first rule that failed; sticky */
+};
+
+static void add(struct filter *f, uint32_t action, const char *call, unsigned count, const struct scmp_arg_cmp *compare)
+{
+	int number = f->library->number_of(call);
+
+	/* A name that this libseccomp does not know stays refused; a call that this machine has not got (open, on aarch64) is left
+	 * out by the library. */
+	if (f->err || number == __NR_SCMP_ERROR)
+		return;
+	f->err = f->library->rule_add(f->context, action, number, count, compare);
+}
+
+static void allow_calls(struct filter *f, const char *calls)
+{
+	char call[32];
+
+	while (*calls) {
+		size_t length = strcspn(calls, " ");
+
+		snprintf(call, sizeof(call), "%.*s", (int)length, calls);
+		add(f, SCMP_ACT_ALLOW, call, 0, NULL);
+		calls += length;
+		calls += *calls == ' ';
+	}
+}
+
+static void allow_conditions(struct filter *f, const struct condition *conditions, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct condition *c = &conditions[i];
+		const struct scmp_arg_cmp compare = {
+			.arg = c->argument,
+			.op = SCMP_CMP_MASKED_EQ,
+			.datum_a = c->mask,
+			.datum_b = c->value,
+		};
+
+		add(f, SCMP_ACT_ALLOW, c->call, 1, &compare);
+	}
+}
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static void allow_all_of(struct filter *f, enum sandbox_kind kind)
+{
+	allow_calls(f, common_calls);
+	allow_conditions(f, common_conditions, COUNT(common_conditions));
+	/* As from a kernel without it: the C library then makes threads by clone. */
+	add(f, SCMP_ACT_ERRNO(ENOSYS), "clone3", 0, NULL);
+	if (kind == SANDBOX_PUSHER) {
+		allow_calls(f, pusher_calls);
+		allow_conditions(f, pusher_conditions, COUNT(pusher_conditions));
+	} else {
+		allow_calls(f, reader_calls);
+	}
+	if (kind == SANDBOX_TRACER)
+		allow_calls(f, tracer_calls);
+	if (sanitized)
+		allow_calls(f, sanitizer_calls);
+}
+
+static int build_and_load(const struct library *library, enum sandbox_kind kind)
+{
+	struct filter f = {.library = library, .context = library->init(SCMP_ACT_ERRNO(EPERM))};
+
+	if (!f.context)
+		return -ENOMEM;
+	f.err = library->attr_set(f.context, SCMP_FLTATR_CTL_TSYNC, 1);
+	/* The kernel's errors as they are. */
+	(void)library->attr_set(f.context, SCMP_FLTATR_API_SYSRAWRC, 1);
+	/* A binary tree of numbers instead of a list. Libraries before 2.5 know neither. */
+	(void)library->attr_set(f.context, SCMP_FLTATR_CTL_OPTIMIZE, 2);
+	allow_all_of(&f, kind);
+	if (!f.err)
+		f.err = library->load(f.context);
+	library->release(f.context);
+	return f.err;
+}
+
+int sandbox_filter(enum sandbox_kind kind, struct fault *fault)
+{
+	struct library library;
+	int err;
+
+	if (!library_open(&library))
+		return fault_set(fault, -ENOPKG, "install libseccomp2",
+		                 "system calls are not filtered: no libseccomp.so.2");
+	err = build_and_load(&library, kind);
+	dlclose(library.handle);
+	return err ? fault_set(fault, err, NULL, "cannot filter system calls: %s", strerror(-err)) : 0;
+}
