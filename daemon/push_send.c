@@ -155,11 +155,12 @@ static void find_request(struct push_sender *s)
 /* Between a half and the whole of it, so that a thousand hosts do not come back at once. */
 static uint64_t jitter(uint64_t ns)
 {
+	uint64_t half = ns / 2;
 	uint32_t random = 0;
 
 	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) != (ssize_t)sizeof(random))
 		random = (uint32_t)clock_now_ns();
-	return ns / 2 + (uint64_t)((double)(ns / 2) * ((double)random / UINT32_MAX));
+	return half + (uint64_t)((double)half * ((double)random / UINT32_MAX));
 }
 
 static uint64_t pause_ns(struct push_sender *s)
