@@ -44,6 +44,10 @@ static int attach(const struct options *options)
 		outputs_release(&outputs);
 		return EXIT_FAILED;
 	}
+	if (outputs_start_push(&outputs, options)) {
+		outputs_release(&outputs);
+		return EXIT_FAILED;
+	}
 	session_block_signals(&before);
 	if (session_open(&session, options, &outputs))
 		return EXIT_FAILED;

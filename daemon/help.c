@@ -17,10 +17,12 @@ static const char overview[] =
 	"  sampled attach PID... [options]          profile until Ctrl-C, -d, or the last process' exit\n"
 	"  sampled run [options] -- COMMAND...      start a program and profile it from its start on\n"
 	"  sampled dump PID [--json]                one stack of every thread, now\n"
+	"  sampled ctl COMMAND                      talk to the service: status list attach detach dump reload\n"
 	"  sampled convert IN... -o OUT             any readable format to any writable one; several are merged\n"
 	"  sampled report FILE... [options]         tables of any readable profile, as Python's pstats prints them\n"
 	"  sampled diff BEFORE AFTER [-o OUT]       what grew and shrank: a table, a differential flame graph\n"
 	"  sampled daemon [--check]                 the service: all Python processes of the host, always\n"
+	"  sampled push [options]                   send what the service has spooled to profile stores\n"
 	"  sampled doctor [PID]                     what works here or on a process, what does not, the mend\n"
 	"\n"
 	"`sampled COMMAND --help` lists the options of a command; sampled --version prints the version.\n";
@@ -57,6 +59,9 @@ static const char profile_options[] =
 	"                          as many as -f, or one: the stem of all names\n"
 	"      --record FILE       everything that is sampled, for sampled convert (suffix .sampled);\n"
 	"                          without -f and -o nothing else is written\n"
+	"      --push URL          send the profile to a profile store, in a process of its own without any right;\n"
+	"                          without -f and -o nothing else is written\n"
+	"      --push-type TYPE    pyroscope (default), pyroscope-push, parca or otlp\n"
 	"      --svg               with -f pstats: the call graph beside it, drawn by Graphviz\n"
 	"      --collapsed-style STYLE\n"
 	"                          sampled (default) or tachyon\n"
@@ -77,12 +82,51 @@ static const char dump_usage[] =
 	"      --json              as JSON\n"
 	"  -h, --help              this text\n";
 
+static const char ctl_usage[] =
+	"sampled ctl [--socket PATH] COMMAND\n"
+	"\n"
+	"Talks to the service. Root may do all; others see and steer their own processes.\n"
+	"\n"
+	"  status [--json]         what the service does: processes, rates, losses, budgets, memory\n"
+	"  list [--json]           the processes, one a line\n"
+	"  attach PID              profile it, whatever the rules say\n"
+	"  detach PID              profile it no more\n"
+	"  dump [PID]              write what the service holds of a process, or of all\n"
+	"      --rule NAME         of the processes that a rule selects\n"
+	"      --all               of all, as without a PID\n"
+	"      --merge             the processes become one\n"
+	"      --last TIME         of so much up to now: 90s, 5m, 1h\n"
+	"      --from WHEN, --to WHEN\n"
+	"                          of this window: \"2026-11-22 05:20\", 05:20:30, -5m, 2026-11-22T05:20Z, now\n"
+	"  -f, --format FORMAT     default: by the suffix of -o, else flamegraph\n"
+	"  -o, --output FILE       default: sampled-PID-TIME.SUFFIX here; -: standard output\n"
+	"  reload                  read the configuration again\n"
+	"\n"
+	"      --socket PATH       the service's socket; default /run/sampled/control.sock\n"
+	"  -h, --help              this text\n";
+
 static const char doctor_usage[] =
 	"sampled doctor [PID]\n"
 	"\n"
 	"Says what works on this host, or for one process, what does not, and the mend. With a PID the\n"
 	"exit status is the one that attach would have.\n"
 	"\n"
+	"  -h, --help              this text\n";
+
+static const char push_usage[] =
+	"sampled push [options]\n"
+	"\n"
+	"Sends what the service has spooled to profile stores: Pyroscope, Parca, OpenTelemetry Collectors.\n"
+	"\n"
+	"      --config FILE       default: /etc/sampled/push.conf; with --url none\n"
+	"      --check             say whether the configuration is right, and do nothing\n"
+	"      --once              send what there is and leave: status 1 when something could not be sent\n"
+	"      --spool DIR         where profiles come from; default: /var/spool/sampled\n"
+	"      --url URL           one more destination, http://HOST:PORT or https://HOST\n"
+	"      --type TYPE         … of --url: pyroscope (default), pyroscope-push, parca or otlp\n"
+	"      --listen ADDRESS:PORT\n"
+	"                          metrics at /metrics there, for Prometheus\n"
+	"      --version           print the version\n"
 	"  -h, --help              this text\n";
 
 static const char convert_usage[] =
@@ -186,8 +230,13 @@ int help_print(const char *command)
 		buf_printf(&text, "usage: %s%s\nReadable: %s.\n", diff_usage, filter_options, format_read_names());
 	else if (strcmp(command, "daemon") == 0)
 		buf_printf(&text, "usage: %s", daemon_usage);
+	else if (strcmp(command, "push") == 0)
+		buf_printf(&text, "usage: %s", push_usage);
 	else
-		buf_printf(&text, "usage: %s", strcmp(command, "dump") == 0 ? dump_usage : doctor_usage);
+		buf_printf(&text, "usage: %s",
+		           strcmp(command, "dump") == 0  ? dump_usage
+		           : strcmp(command, "ctl") == 0 ? ctl_usage
+		                                         : doctor_usage);
 	if (!command || profiles)
 		buf_printf(&text, "Formats: %s. Python %s.\n", format_names(), pyabi_supported());
 	return print(&text);

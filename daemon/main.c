@@ -13,9 +13,9 @@ static const struct {
 	const char *name;
 	int (*run)(int argc, char **argv); /* NULL: part of the contract, comes later */
 } commands[] = {
-	{"attach", attach_main}, {"run", run_main}, {"dump", dump_main},     {"doctor", doctor_main},
-	{"daemon", daemon_main}, {"ctl", NULL},     {"report", report_main}, {"convert", convert_main},
-	{"diff", diff_main},     {"top", NULL},
+	{"attach", attach_main}, {"run", run_main},   {"dump", dump_main},     {"doctor", doctor_main},
+	{"daemon", daemon_main}, {"ctl", ctl_main},   {"report", report_main}, {"convert", convert_main},
+	{"diff", diff_main},     {"push", push_main}, {"top", NULL},
 };
 
 int main(int argc, char **argv)
@@ -44,7 +44,8 @@ int main(int argc, char **argv)
 			continue;
 		if (commands[i].run)
 			return commands[i].run(argc - 1, argv + 1);
-		error_note("%s: not built yet (attach, run, dump, doctor, convert, report, diff and daemon are)", name);
+		error_note("%s: not built yet (attach, run, dump, ctl, doctor, convert, report, diff, daemon and push are)",
+		           name);
 		return EXIT_USAGE;
 	}
 	error_note("%s: no such command (sampled --help lists them)", name);

@@ -8,6 +8,7 @@
 
 #include "daemon/parse.h"
 #include "exporters/format.h"
+#include "exporters/push_request.h"
 
 int option_read_pattern(void *pattern, const char *option, const char *text, struct fault *fault)
 {
@@ -61,6 +62,17 @@ int option_read_percent(void *percent, const char *option, const char *text, str
 	if (end == text || *end != '\0' || !isfinite(value) || value < 0 || value > 100)
 		return fault_set(fault, -EINVAL, "0 to 100", "%s %s: not a percentage", option, text);
 	*(double *)percent = value;
+	return 0;
+}
+
+int option_read_push_type(void *type, const char *option, const char *text, struct fault *fault)
+{
+	enum push_type *ret_type = type, found = push_type_by_name(text);
+
+	if (found == PUSH_TYPES)
+		return fault_set(fault, -EINVAL, "pyroscope, pyroscope-push, parca or otlp", "%s %s: no such type",
+		                 option, text);
+	*ret_type = found;
 	return 0;
 }
 

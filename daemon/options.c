@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "daemon/option_table.h"
 #include "daemon/parse.h"
+#include "daemon/push_config.h"
 
 static const char later[] = "not built yet"; /* part of the contract */
 
@@ -66,6 +67,16 @@ static int read_record(void *path, const char *option, const char *text, struct 
 	return 0;
 }
 
+/* Pyroscope's way is what most take. */
+static int check_push(struct options *o, struct fault *fault)
+{
+	if (!o->push && o->push_type != PUSH_TYPES)
+		return fault_set(fault, -EINVAL, "--push URL", "--push-type: goes with --push");
+	if (o->push_type == PUSH_TYPES)
+		o->push_type = PUSH_PYROSCOPE;
+	return o->push ? push_check_url(o->push, fault) : 0;
+}
+
 int options_read(struct options *ret_options, int argc, char **argv, bool stop_early, struct fault *fault)
 {
 	struct options *o = ret_options;
@@ -90,6 +101,8 @@ int options_read(struct options *ret_options, int argc, char **argv, bool stop_e
 		{"svg", .yes = &o->svg},
 		{"collapsed-style", .read = option_read_style, .into = &o->collapsed_style},
 		{"record", .read = read_record, .into = &o->record},
+		{"push", .text = &o->push},
+		{"push-type", .read = option_read_push_type, .into = &o->push_type},
 		{"quiet", 'q', .yes = &o->quiet},
 		{"verbose", 'v', .yes = &o->verbose},
 		{"native", .refused = later},
@@ -101,8 +114,15 @@ int options_read(struct options *ret_options, int argc, char **argv, bool stop_e
 	};
 	int first;
 
-	*o = (struct options){.interval_ns = NS_PER_MS, .mode = MODE_WALL, .idle = true, .gc = true, .jitter = true};
+	*o = (struct options){.interval_ns = NS_PER_MS,
+	                      .mode = MODE_WALL,
+	                      .idle = true,
+	                      .gc = true,
+	                      .jitter = true,
+	                      .push_type = PUSH_TYPES};
 	first = option_table_read(rows, NULL, argc, argv, stop_early, &o->action, fault);
+	if (first >= 0 && check_push(o, fault))
+		first = -EINVAL;
 	if (first < 0) {
 		options_release(o);
 		return first;

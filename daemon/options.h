@@ -12,6 +12,7 @@
 #include "daemon/option_table.h"
 #include "daemon/option_values.h"
 #include "exporters/format.h"
+#include "exporters/push_request.h"
 
 enum { TEXT_LIST_MAX = 64 }; /* how often -f or -o may be given */
 
@@ -28,6 +29,8 @@ struct options {
 	struct text_list formats; /* each -f */
 	struct text_list outputs; /* each -o */
 	const char *record;       /* --record; NULL: none */
+	const char *push;         /* --push: the address; NULL: none */
+	enum push_type push_type; /* PUSH_TYPES: not given */
 	enum collapsed_style collapsed_style;
 	enum sample_mode mode;
 	struct thread_list threads; /* each -t */

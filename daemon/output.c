@@ -166,7 +166,7 @@ int outputs_plan(struct outputs *ret_outputs, const struct options *options, pid
 		                 "%zu -f and %zu -o do not pair", formats, paths);
 	if (is_stem && strcmp(options->outputs.items[0], "-") == 0)
 		return fault_set(fault, -EINVAL, "", "-o -: standard output takes one format only");
-	if (count == 0 && !options->record)
+	if (count == 0 && !options->record && !options->push)
 		count = 1;
 	ret_outputs->items = calloc(2 * count + 1, sizeof(*ret_outputs->items));
 	ret_outputs->writer = calloc(1, sizeof(*ret_outputs->writer));
@@ -210,12 +210,31 @@ void outputs_release(struct outputs *outputs)
 		free(outputs->items[i].path);
 		free(outputs->items[i].stem);
 	}
+	(void)outputs_finish_push(outputs);
 	recorder_release(&outputs->recorder);
 	free(outputs->items);
 	free(outputs->writer);
 	outputs->items = NULL;
 	outputs->writer = NULL;
 	outputs->count = 0;
+}
+
+int outputs_start_push(struct outputs *outputs, const struct options *options)
+{
+	struct fault fault = {0};
+	int err = options->push ? push_child_start(&outputs->push, options->push_type, options->push, &fault) : 0;
+
+	if (err)
+		error_fault(&fault, "cannot push to %s", options->push);
+	return err;
+}
+
+int outputs_finish_push(struct outputs *outputs)
+{
+	int err = push_child_finish(outputs->push);
+
+	outputs->push = NULL;
+	return err;
 }
 
 static bool needs_runs(const struct outputs *outputs)
@@ -377,5 +396,10 @@ int outputs_write(struct outputs *outputs, const struct profile *profile)
 		first = first ? first : err;
 	}
 	profile_free(timed);
+	if (outputs->push) {
+		int err = push_child_send(outputs->push, profile);
+
+		first = first ? first : err;
+	}
 	return first;
 }

@@ -13,6 +13,7 @@
 #include "aggregator/profile.h"
 #include "base/fault.h"
 #include "daemon/options.h"
+#include "daemon/push_child.h"
 #include "daemon/recorder.h"
 #include "exporters/format.h"
 
@@ -29,6 +30,7 @@ struct outputs {
 	size_t count;
 	struct export_options options;
 	struct recorder recorder; /* used where outputs_record() */
+	struct push_child *push;  /* owned; NULL: nothing is pushed */
 	struct writer *writer;    /* owned; one file is written at a time */
 	pthread_mutex_t lock;     /* guards tmp_path, so that another thread can give up */
 	char *tmp_path;           /* of the file being written, owned; NULL: none */
@@ -41,6 +43,12 @@ int output_choose_format(const char *name, const char *path, const struct format
 int outputs_plan(struct outputs *ret_outputs, const struct options *options, pid_t pid, time_t now,
                  struct fault *fault);
 void outputs_release(struct outputs *outputs);
+
+/* Makes the process that pushes, where that is asked for; before there are other threads, and before any target is opened. 0 or -errno, after it was
+ * reported. */
+int outputs_start_push(struct outputs *outputs, const struct options *options);
+/* Waits until all was pushed, or could not be. 0 or -errno, after it was reported. */
+int outputs_finish_push(struct outputs *outputs);
 
 /* Tries whether every output can be opened, before time is spent on sampling. Leaves nothing behind. 0 or -errno,
  * after it has said what is wrong. */

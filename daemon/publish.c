@@ -78,6 +78,7 @@ static void write_final(struct publisher *p)
 	else
 		err = outputs_write(p->outputs, profile);
 	note_error(p, err);
+	note_error(p, outputs_finish_push(p->outputs));
 	pthread_mutex_lock(&p->lock);
 	p->final = profile;
 	p->ended = true;

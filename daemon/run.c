@@ -149,6 +149,11 @@ static int run(const struct options *options)
 		outputs_release(&outputs);
 		return EXIT_BEFORE_EXEC;
 	}
+	if (outputs_start_push(&outputs, options)) {
+		cancel_command(&command);
+		outputs_release(&outputs);
+		return EXIT_BEFORE_EXEC;
+	}
 	if (session_open(&session, options, &outputs)) {
 		cancel_command(&command);
 		return EXIT_BEFORE_EXEC;

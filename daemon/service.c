@@ -2,6 +2,7 @@
 #include "daemon/service.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -19,7 +20,7 @@
 
 #define RING_BYTES  (UINT64_C(2) << 20)
 #define LOOK_NS     (1 * NS_PER_S) /* the budget and the sign of life */
-enum { EVENTS = 64 };
+enum { EVENTS = 64, MMAP_BYTES = 32 * 1024, TRIM_BYTES = 256 * 1024 };
 
 static uint32_t group_of(void *context, const struct config_rule *rule)
 {
@@ -267,6 +268,10 @@ int service_run(const struct config *config, const struct service_options *optio
 		return EXIT_FAILED;
 	fill_signals(&signals);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
+	/* What a target holds is large and mostly untouched: pages of its own, which come when they are needed and go with it. */
+	mallopt(M_MMAP_THRESHOLD, MMAP_BYTES);
+	mallopt(M_TRIM_THRESHOLD, TRIM_BYTES);
+	mallopt(M_ARENA_MAX, 2);
 	prctl(PR_SET_TIMERSLACK, NS_PER_MS); /* of this thread, and of those that set none of their own */
 	s.started_ns = clock_now_ns();
 	s.started_realtime_ns = clock_read_ns(CLOCK_REALTIME);

@@ -11,6 +11,7 @@
 #include "base/fault.h"
 #include "exporters/callgraph.h"
 #include "exporters/input.h"
+#include "exporters/label.h"
 #include "exporters/source.h"
 #include "exporters/writer.h"
 
@@ -25,6 +26,7 @@ struct export_options {
 	const char *title;                   /* NULL: made from the profile */
 	const struct comparison *
 		comparison; /* the profile joins two (difference.h); NULL: it does not. For formats that say `compares` */
+	struct labels labels; /* otlp: of the resources, and for their service's name */
 	uint64_t
 		history_interval_ns; /* dask: a history of trees, one for each such interval; 0: one tree. It wants runs */
 };

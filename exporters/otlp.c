@@ -273,10 +273,10 @@ int otlp_write(const struct profile *profile, const struct export_options *optio
 	struct otlp *o = calloc(1, sizeof(*o)); /* facts are large */
 	int err;
 
-	(void)options;
 	if (!o)
 		return writer_fail(to, -ENOMEM);
 	o->profile = profile;
+	o->labels = options->labels;
 	err = prepare(o);
 	if (!err) {
 		o->to = to;

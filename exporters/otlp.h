@@ -10,11 +10,13 @@
 #include "base/buf.h"
 #include "exporters/facts.h"
 #include "exporters/intern.h"
+#include "exporters/label.h"
 #include "exporters/stacktables.h"
 #include "exporters/writer.h"
 
 struct otlp {
 	const struct profile *profile;
+	struct labels labels; /* of the resources */
 	struct stack_tables tables;
 	struct value_column columns[VALUE_COUNT]; /* the weight first */
 	unsigned column_count;

@@ -10,6 +10,7 @@
 
 #include "base/utf8.h"
 #include "exporters/protobuf.h"
+#include "exporters/service_name.h"
 
 /* Field numbers, by message. */
 enum { SCOPE_NAME = 1, SCOPE_ATTRIBUTES = 3 };
@@ -105,51 +106,40 @@ void otlp_name_thread(struct otlp *o, uint32_t thread)
 	}
 }
 
-static const char *base_name(const char *path)
+/* Labels that a profile store is told, by the names of OpenTelemetry's conventions where they have one. */
+static void add_labels(struct otlp *o, struct buf *to)
 {
-	const char *slash = strrchr(path, '/');
+	static const struct {
+		const char *label, *attribute;
+	} conventions[] = {{"service_name", "service.name"}, {"host", "host.name"}, {"container", "container.id"}};
 
-	return slash ? slash + 1 : path;
-}
+	for (size_t i = 0; i < o->labels.count; i++) {
+		const char *name = o->labels.items[i].name;
 
-/* The script or module that a command line runs, or its program; freed by the caller. NULL: no memory. */
-static char *service_name(const char *command)
-{
-	char *words = strdup(command), *save = NULL, *word, *found = NULL, *name;
-	bool is_python = false;
-
-	if (!words)
-		return NULL;
-	for (word = strtok_r(words, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
-		if (!found) {
-			found = word;
-			is_python = strncmp(base_name(word), "python", 6) == 0;
-			if (!is_python)
-				break;
-		} else if (strcmp(word, "-c") == 0) {
-			break;
-		} else if (word[0] !=
-		           '-') { /* an option's own argument passes for the script: good enough for a name */
-			found = word;
-			break;
-		}
+		/* These are the process' own, below. */
+		if (strcmp(name, "pid") == 0 || strncmp(name, "process.", 8) == 0)
+			continue;
+		for (size_t c = 0; c < sizeof(conventions) / sizeof(conventions[0]); c++)
+			if (strcmp(name, conventions[c].label) == 0)
+				name = conventions[c].attribute;
+		add_text(o, to, RESOURCE_ATTRIBUTES, name, o->labels.items[i].value);
 	}
-	name = strdup(found && base_name(found)[0] != '\0' ? base_name(found) : "unknown_service");
-	free(words);
-	return name;
 }
 
 void otlp_make_resource(struct otlp *o, uint32_t process, struct buf *to)
 {
 	const struct process *p = &o->profile->processes[process];
 	const char *command = p->name ? p->name : "";
+	bool is_named = labels_value(o->labels, "service_name") || labels_value(o->labels, "service.name");
 	char version[32], *service = service_name(command);
 
+	add_labels(o, to);
 	if (!service) {
 		o->err = -ENOMEM;
 		return;
 	}
-	add_text(o, to, RESOURCE_ATTRIBUTES, "service.name", service);
+	if (!is_named)
+		add_text(o, to, RESOURCE_ATTRIBUTES, "service.name", service);
 	free(service);
 	if (p->pid)
 		add_number(o, to, RESOURCE_ATTRIBUTES, "process.pid", p->pid);

@@ -43,6 +43,8 @@ struct pending { /* not known yet */
 
 #define TALLIES 8192u
 
+#define SLOW_SHIFT 4 /* few calls are learnt at a time, and there may be hundreds of targets */
+
 struct tally {
 	uint64_t key;
 	uint32_t count;
@@ -51,24 +53,33 @@ struct tally {
 struct edges {
 	uint64_t *keys; /* 0: empty */
 	uint32_t room, count;
-	uint32_t counts[COUNTS]; /* of sites and callees, in the last seconds: halved now and then */
+	uint32_t shift;   /* the rooms below are so many times halved */
+	uint32_t *counts; /* COUNTS; of sites and callees, in the last seconds: halved now and then */
 	uint64_t halved_ns;
 	bool rough; /* the latest of them were counted with a weight above 1 */
-	struct pending
-		pending[PENDING_ROOM]; /* sets of PENDING_WAYS by key; a newer one takes the place of the oldest */
-	struct tally tallies[TALLIES];
+	struct pending *pending; /* PENDING_ROOM; sets of PENDING_WAYS by key; a newer one takes the place of the oldest */
+	struct tally *tallies;   /* TALLIES */
 };
 
-int edges_new(struct edges **ret_edges)
+static uint32_t room_of(const struct edges *e, uint32_t room)
+{
+	return room >> e->shift;
+}
+
+int edges_new(struct edges **ret_edges, bool slow)
 {
 	struct edges *e = calloc(1, sizeof(*e));
 
 	if (!e)
 		return -ENOMEM;
-	e->room = ROOM_FIRST;
+	e->shift = slow ? SLOW_SHIFT : 0;
+	e->room = room_of(e, ROOM_FIRST);
 	e->keys = calloc(e->room, sizeof(*e->keys));
-	if (!e->keys) {
-		free(e);
+	e->counts = calloc(room_of(e, COUNTS), sizeof(*e->counts));
+	e->pending = calloc(room_of(e, PENDING_ROOM), sizeof(*e->pending));
+	e->tallies = calloc(room_of(e, TALLIES), sizeof(*e->tallies));
+	if (!e->keys || !e->counts || !e->pending || !e->tallies) {
+		edges_free(e);
 		return -ENOMEM;
 	}
 	*ret_edges = e;
@@ -80,6 +91,9 @@ void edges_free(struct edges *e)
 	if (!e)
 		return;
 	free(e->keys);
+	free(e->counts);
+	free(e->pending);
+	free(e->tallies);
 	free(e);
 }
 
@@ -123,15 +137,15 @@ static void add(struct edges *e, uint64_t key)
 	e->count++;
 }
 
-static uint32_t set_of(uint64_t key)
+static uint32_t set_of(const struct edges *e, uint64_t key)
 {
-	return (uint32_t)(key >> 8) % (PENDING_ROOM / PENDING_WAYS) * PENDING_WAYS;
+	return (uint32_t)(key >> 8) % (room_of(e, PENDING_ROOM) / PENDING_WAYS) * PENDING_WAYS;
 }
 
 /* The entry of this key, made anew where there is none or it is too old, in the place of the oldest of its set. */
 static struct pending *get_pending(struct edges *e, uint64_t key, uint64_t now_ns)
 {
-	struct pending *set = &e->pending[set_of(key)];
+	struct pending *set = &e->pending[set_of(e, key)];
 	struct pending *found = set;
 
 	for (uint32_t i = 0; i < PENDING_WAYS; i++) {
@@ -150,7 +164,7 @@ static struct pending *get_pending(struct edges *e, uint64_t key, uint64_t now_n
 /* How often the rarer part of a call was seen. */
 static uint64_t seen_of(const struct edges *e, const struct call *call)
 {
-	uint32_t site = e->counts[call->site % COUNTS], callee = e->counts[call->callee % COUNTS];
+	uint32_t site = e->counts[call->site % room_of(e, COUNTS)], callee = e->counts[call->callee % room_of(e, COUNTS)];
 
 	return site < callee ? site : callee;
 }
@@ -294,7 +308,7 @@ bool edges_sight_left(struct edges *e, const struct call *call, uint64_t now_ns)
 
 static const struct pending *find_pending(const struct edges *e, uint64_t key)
 {
-	const struct pending *set = &e->pending[set_of(key)];
+	const struct pending *set = &e->pending[set_of(e, key)];
 
 	for (uint32_t i = 0; i < PENDING_WAYS; i++)
 		if (set[i].key == key)
@@ -317,7 +331,7 @@ bool edges_is_rare(const struct edges *e, const struct call *call)
 {
 	const struct pending *pending = find_pending(e, call->key);
 	bool never_calls =
-		call->seldom || (e->counts[call->site % COUNTS] >= SHARE_SIGHTINGS && !edges_has(e, call->site));
+		call->seldom || (e->counts[call->site % room_of(e, COUNTS)] >= SHARE_SIGHTINGS && !edges_has(e, call->site));
 
 	return edges_has(e, call->key) || (pending && pending->singles * (uint64_t)RARE_SHARE >= seen_of(e, call) &&
 	                                   !never_calls && !calls_another(e, call));
@@ -326,19 +340,19 @@ bool edges_is_rare(const struct edges *e, const struct call *call)
 void edges_count(struct edges *e, uint64_t part, uint32_t weight, uint64_t now_ns)
 {
 	if (now_ns - e->halved_ns > HALVE_NS) {
-		for (uint32_t i = 0; i < COUNTS; i++)
+		for (uint32_t i = 0; i < room_of(e, COUNTS); i++)
 			e->counts[i] /= 2;
-		for (uint32_t i = 0; i < PENDING_ROOM; i++) /* what is compared with them */
+		for (uint32_t i = 0; i < room_of(e, PENDING_ROOM); i++) /* what is compared with them */
 			e->pending[i].singles /= 2;
 		e->halved_ns = now_ns;
 	}
 	e->rough = weight > 1;
-	e->counts[part % COUNTS] += weight;
+	e->counts[part % room_of(e, COUNTS)] += weight;
 }
 
 uint32_t edges_tally(struct edges *e, uint64_t key, uint32_t least)
 {
-	struct tally *tally = &e->tallies[(key >> 8) % TALLIES];
+	struct tally *tally = &e->tallies[(key >> 8) % room_of(e, TALLIES)];
 
 	if (tally->key != key)
 		*tally = (struct tally){.key = key};
@@ -351,7 +365,7 @@ uint32_t edges_tally(struct edges *e, uint64_t key, uint32_t least)
 
 uint32_t edges_tallied(const struct edges *e, uint64_t key)
 {
-	const struct tally *tally = &e->tallies[(key >> 8) % TALLIES];
+	const struct tally *tally = &e->tallies[(key >> 8) % room_of(e, TALLIES)];
 
 	return tally->key == key ? tally->count : 0;
 }

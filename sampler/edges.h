@@ -33,7 +33,8 @@ struct call {
 
 struct edges;
 
-int edges_new(struct edges **ret_edges);
+/* slow: with a sixteenth of the memory, for few samples a second. 0 or -ENOMEM. */
+int edges_new(struct edges **ret_edges, bool slow);
 void edges_free(struct edges *edges);
 bool edges_has(const struct edges *edges, uint64_t key);
 /* Seen alike in two copies once more. True: with this sighting it has become known. */

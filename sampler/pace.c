@@ -122,6 +122,7 @@ static bool is_parked(struct seat *seat, bool parking, uint64_t now_ns)
 			return false;
 		account(seat, 0);
 		still_park(seat->target);
+		target_slim(seat->target);
 		seat->parked = true;
 		seat->parked_ticks = 0;
 	}

@@ -22,6 +22,19 @@ void plan_release(struct plan *p)
 	*p = (struct plan){0};
 }
 
+void plan_slim(struct plan *p)
+{
+	struct plan kept = *p;
+
+	plan_release(p);
+	p->usual_ns = kept.usual_ns;
+	p->usual_piece_ns = kept.usual_piece_ns;
+	p->reads = kept.reads;
+	p->read_segments = kept.read_segments;
+	p->read_bytes = kept.read_bytes;
+	p->read_ns = kept.read_ns;
+}
+
 /* *array, of elements of `bytes` bytes, with room for `room` of them. */
 static bool grow_array(void **array, uint32_t room, size_t bytes)
 {

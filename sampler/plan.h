@@ -43,6 +43,8 @@ struct plan {
 #define PLAN_FULL UINT32_MAX
 
 void plan_release(struct plan *p);
+/* Gives its memory back; what it counted stays. */
+void plan_slim(struct plan *p);
 
 static inline void plan_clear(struct plan *p)
 {

@@ -9,6 +9,9 @@
 #include "sampler/owed.h"
 #include "sampler/held.h"
 
+/* From here on a target gets by with little memory. */
+#define SLOW_NS (5 * NS_PER_MS)
+
 int target_open(struct target **ret_target, pid_t pid, struct fault *fault)
 {
 	struct target *target = calloc(1, sizeof(*target));
@@ -87,7 +90,7 @@ int target_adopt(struct target *target, const struct sampler_options *options, s
 	target->truncated_symbol = special_symbol(symbols, "<truncated>");
 	target->unreadable_symbol = special_symbol(symbols, "<unreadable>");
 	if (!target->gc_symbol || !target->truncated_symbol || !target->unreadable_symbol ||
-	    codes_new(&target->codes, &target->proc.abi, symbols) != 0 || edges_new(&target->edges) != 0)
+	    codes_new(&target->codes, &target->proc.abi, symbols) != 0 || edges_new(&target->edges, target->interval_ns >= SLOW_NS) != 0)
 		return -ENOMEM;
 	if (target->proc.abi.frames == FRAMES_HEAP && callees_new(&target->callees) != 0)
 		return -ENOMEM;
@@ -112,6 +115,22 @@ void target_finish(struct target *target, uint64_t now_ns, enum target_event eve
 	symtab_unref(target->symbols, target->truncated_symbol);
 	symtab_unref(target->symbols, target->unreadable_symbol);
 	symtab_flush_forgotten(target->symbols, target->ring);
+}
+
+static void stack_slim(struct pystack *stack)
+{
+	free(stack->frames);
+	*stack = (struct pystack){0};
+}
+
+void target_slim(struct target *target)
+{
+	plan_slim(&target->plan);
+	plan_slim(&target->again);
+	stack_slim(&target->spare);
+	stack_slim(&target->first_copy);
+	for (uint32_t i = 0; i < target->thread_count; i++)
+		thread_slim(target->threads[i]);
 }
 
 static uint64_t all_lost(const struct target *target)

@@ -174,6 +174,8 @@ void thread_end(struct target *target, const struct thread *t);
  * options, symbols and ring stay the caller's. 0 or -ENOMEM. */
 int target_adopt(struct target *target, const struct sampler_options *options, struct symtab *symbols,
                  struct ring *ring, uint32_t id);
+/* Gives back the memory that only reads need: it is parked. */
+void target_slim(struct target *target);
 /* Writes what is left, and that the target ended; gives all symbols back. */
 void target_finish(struct target *target, uint64_t now_ns, enum target_event event);
 

@@ -237,6 +237,17 @@ static uint32_t find_difference(const uint8_t *a, const uint8_t *b, uint32_t byt
 	return bytes - at < 16 && memcmp(a + at, b + at, bytes - at) == 0 ? bytes : at;
 }
 
+void thread_slim(struct thread *t)
+{
+	for (uint32_t i = 0; i < t->chunk_count; i++) {
+		free(t->chunks[i].last);
+		t->chunks[i].last = NULL;
+		t->chunks[i].last_bytes = t->chunks[i].last_room = 0;
+	}
+	free(t->seen.frames);
+	t->seen = (struct pystack){0};
+}
+
 /* How much of a chunk's copy is as it was. */
 static uint32_t same_bytes(const struct thread *t, const struct plan *plan, uint32_t chunk)
 {

@@ -160,6 +160,8 @@ uint32_t thread_find_same(struct thread *t, const struct plan *plan, uint32_t fr
 void thread_drop_chunks(struct thread *t, uint32_t count);
 /* Finds the chunks of the data stack anew, from the newest back. 0 or -errno. */
 int thread_find_chunks(struct thread *t, const struct remote *r, raddr_t newest);
+/* Gives back the memory that only a read needs. */
+void thread_slim(struct thread *t);
 void thread_release(struct thread *t);
 
 /* Whether so much moves in this thread that copies which are alike may be so by chance. */

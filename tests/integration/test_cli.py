@@ -51,7 +51,7 @@ class Usage(cli.Folder):
         self.refuse("doctor", "x", says="not a process id")
 
     def test_later_and_reserved(self):
-        for command in ("ctl", "top"):
+        for command in ("top",):
             self.refuse(command, says="%s: not built yet" % command)
         for option in ("--native", "--blocking", "--opcodes", "--async", "--locals"):
             self.refuse("attach", "1", option, says="%s: not built yet" % option)
@@ -59,7 +59,7 @@ class Usage(cli.Folder):
 
     def test_help_and_version(self):
         for args in (["--help"], ["-h"], ["attach", "--help"], ["run", "-h"], ["dump", "--help"], ["doctor", "--help"],
-                     ["convert", "--help"], ["report", "--help"], ["diff", "-h"], ["daemon", "-h"]):
+                     ["ctl", "--help"], ["convert", "--help"], ["report", "--help"], ["diff", "-h"], ["daemon", "-h"], ["push", "--help"]):
             done = self.sampled(*args)
             self.assertEqual((done.returncode, done.stderr), (cli.DONE, b""), args)
             self.assertIn(b"sampled", done.stdout)
@@ -69,12 +69,18 @@ class Usage(cli.Folder):
             self.assertRegex(self.sampled(*args).stdout, rb"\Asampled \d+\.\d+\.\d+\n\Z")
 
     def test_manual_and_help_agree(self):
-        text = "".join(self.sampled(command, "--help").stdout.decode() for command in ("attach", "dump", "convert", "report", "diff"))
+        text = "".join(self.sampled(command, "--help").stdout.decode() for command in ("attach", "dump", "ctl", "convert", "report", "diff"))
         with open(MANUAL) as file:
             manual = file.read().replace("\\-", "-")
         described = set(re.findall(r"^\.It .*", manual, re.M))
         in_manual = {"--" + name for line in described for name in re.findall(r"Fl -([a-z-]+)", line)}
         self.assertEqual(set(re.findall(r"(?<![\w-])--[a-z-]+", text)), in_manual)
+
+    def test_manual_of_push_and_help_agree(self):
+        with open(os.path.join(support.TOP, "docs", "sampled-push.8")) as file:
+            described = re.findall(r"^\.It Fl -([a-z-]+)", file.read(), re.M)
+        options = set(re.findall(r"(?<![\w-])--([a-z-]+)", self.sampled("push", "--help").stdout.decode())) - {"help", "version"}
+        self.assertEqual(options, set(described))
 
     def test_a_file_whose_name_cannot_be_printed(self):
         """It is there, and a failure is never silent."""

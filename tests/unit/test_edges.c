@@ -24,7 +24,7 @@ static struct edges *new_edges(void)
 {
 	struct edges *e;
 
-	cr_assert_eq(edges_new(&e), 0);
+	cr_assert_eq(edges_new(&e, false), 0);
 	return e;
 }
 
