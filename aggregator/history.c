@@ -38,8 +38,8 @@ void history_free(struct history *h)
 	free(h->books);
 	for (int i = 0; i < HISTORY_LEVELS; i++)
 		free(h->levels[i].slices);
-	sums_release(&h->scratch[0], &h->budget);
-	sums_release(&h->scratch[1], &h->budget);
+	sums_release(&h->scratch[0]);
+	sums_release(&h->scratch[1]);
 	buf_release(&h->bytes);
 	symbols_release(&h->symbols);
 	free(h);
@@ -236,7 +236,7 @@ static int feed_stack(struct history *h, const struct rec_stack *record)
 		h->open.to_ns = record->t_last_ns;
 	leaf = err ? CALL_NONE : find_leaf(h, thread);
 	if (leaf != CALL_NONE)
-		values = sums_at(&book->open, &h->budget, leaf);
+		values = sums_at(&book->open, leaf);
 	if (values) {
 		values_add(values, record->count, record->weight_ns, record->status);
 		return 0;

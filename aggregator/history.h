@@ -79,12 +79,12 @@ int history_close_slice(struct history *history, uint64_t t_ns);
 
 /* The profile of a part, owned by the caller. Its t_start_ns and t_end_ns say which time it truly stands for; notes say what was merged, folded or
  * dropped in it. Without anything in it, a profile without processes. 0 or -ENOMEM. */
-int history_profile(struct history *history, const struct history_query *query, struct profile **ret_profile);
+int history_profile(const struct history *history, const struct history_query *query, struct profile **ret_profile);
 
 /* Sums of the values, by enum value_index, in a part. 0 or -ENOMEM. */
-int history_sums(struct history *history, const struct history_query *query, uint64_t ret_values[VALUE_COUNT]);
+int history_sums(const struct history *history, const struct history_query *query, uint64_t ret_values[VALUE_COUNT]);
 /* The share, 0 to 1, of a part's wall time in which a function of this name was on the stack; 0 where there is no time. 0 or -ENOMEM. */
-int history_function_share(struct history *history, const struct history_query *query, const char *name, double *ret_share);
+int history_function_share(const struct history *history, const struct history_query *query, const char *name, double *ret_share);
 
 void history_stats(const struct history *history, struct history_stats *ret_stats);
 extern const char *const history_step_names[HISTORY_STEPS]; /* "merged_minute", … */

@@ -19,6 +19,7 @@ int book_new(struct book **ret_book, struct budget *budget)
 	}
 	budget_charge(budget, sizeof(*book));
 	book->ended_at = THREAD_NONE;
+	book->open.budget = budget;
 	*ret_book = book;
 	return 0;
 }
@@ -54,7 +55,7 @@ void book_free(struct book *book, struct symbols *symbols)
 	for (int i = 0; i < HISTORY_LEVELS; i++)
 		queue_release(&book->queues[i], budget);
 	patterns_release(&book->patterns, budget);
-	sums_release(&book->open, budget);
+	sums_release(&book->open);
 	call_tree_release(&book->tree, symbols);
 	free(book);
 }
@@ -206,7 +207,7 @@ void book_fold(struct book *book, struct symbols *symbols, struct fold fold, con
 	}
 	for (uint32_t i = 0; i < from->count; i++) {
 		uint32_t node = from->items[i].node;
-		uint64_t *values = sums_at(to, symbols->budget, map ? map[node] : node);
+		uint64_t *values = sums_at(to, map ? map[node] : node);
 
 		for (int v = 0; v < VALUE_COUNT && values; v++)
 			values[v] += from->items[i].values[v];
@@ -270,7 +271,7 @@ int book_compact(struct book *book, struct symbols *symbols, struct sums *scratc
 		while (queue_front(from, &number)) {
 			struct entry entry = queue_first(from);
 
-			entry_add(&entry, &before, map, scratch, budget);
+			entry_add(&entry, &before, map, scratch);
 			queue_pop(from, budget);
 			sums_sort(scratch);
 			if (queue_push(&to, budget, &book->patterns, scratch, number, bytes))

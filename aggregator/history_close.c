@@ -78,7 +78,7 @@ static int close_book(struct history *h, struct book *book, uint64_t number)
 	if (book->alive > 0)
 		sums_clear(&book->open);
 	else
-		sums_release(&book->open, &h->budget);
+		sums_release(&book->open);
 	return 0;
 }
 

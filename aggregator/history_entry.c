@@ -321,8 +321,7 @@ static bool next_node(const struct entry *entry, const struct patterns *patterns
 	return true;
 }
 
-uint64_t entry_add(const struct entry *entry, const struct patterns *patterns, const uint32_t *map, struct sums *to,
-                   struct budget *budget)
+uint64_t entry_add(const struct entry *entry, const struct patterns *patterns, const uint32_t *map, struct sums *to)
 {
 	uint64_t base[FACT_COUNT], facts[FACT_COUNT], nodes = 0, samples = 0, most = 0, lost = 0;
 	struct node_values item = {0};
@@ -330,7 +329,7 @@ uint64_t entry_add(const struct entry *entry, const struct patterns *patterns, c
 	uint32_t place = 0;
 
 	while (next_node(entry, patterns, &at, &place, &item)) {
-		uint64_t *values = sums_at(to, budget, map ? map[item.node] : item.node);
+		uint64_t *values = sums_at(to, map ? map[item.node] : item.node);
 
 		nodes++;
 		samples += item.values[VALUE_SAMPLES];

@@ -62,8 +62,7 @@ int entry_write(struct buf *to, struct patterns *patterns, struct budget *budget
 struct entry entry_read(const uint8_t *at);
 /* Adds the entry to sums, its nodes by their new numbers where there is a map. The samples that found no memory are returned, and added to the facts
  * as such. */
-uint64_t entry_add(const struct entry *entry, const struct patterns *patterns, const uint32_t *map, struct sums *to,
-                   struct budget *budget);
+uint64_t entry_add(const struct entry *entry, const struct patterns *patterns, const uint32_t *map, struct sums *to);
 /* Sets marks[node] for each of the entry's nodes. */
 void entry_mark(const struct entry *entry, const struct patterns *patterns, uint32_t *marks);
 

@@ -52,7 +52,7 @@ static void take_first(struct history *h, struct book *book, int level, const ui
 {
 	struct entry entry = queue_first(&book->queues[level]);
 
-	h->out_of_memory += entry_add(&entry, &book->patterns, map, sums, &h->budget);
+	h->out_of_memory += entry_add(&entry, &book->patterns, map, sums);
 	queue_pop(&book->queues[level], &h->budget);
 }
 
@@ -86,7 +86,7 @@ static void merge_open(struct history *h, struct book *into, const struct book *
 {
 	for (uint32_t i = 0; i < from->open.count; i++) {
 		const struct node_values *item = &from->open.items[i];
-		uint64_t *values = sums_at(&into->open, &h->budget, map[item->node]);
+		uint64_t *values = sums_at(&into->open, map[item->node]);
 
 		for (int v = 0; v < VALUE_COUNT && values; v++)
 			values[v] += item->values[v];

@@ -192,7 +192,7 @@ static void finish_times(struct making *m)
 		             (double)m->merged_targets, false);
 }
 
-int history_profile(struct history *h, const struct history_query *query, struct profile **ret_profile)
+int history_profile(const struct history *h, const struct history_query *query, struct profile **ret_profile)
 {
 	struct making m = {.history = h, .query = query};
 	int err;

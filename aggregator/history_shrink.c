@@ -22,7 +22,7 @@ static void drop_if_worn(struct history *h, struct book *book)
 
 	for (int i = 0; i < HISTORY_LEVELS; i++)
 		bytes += book->queues[i].memory_bytes;
-	if (book->removed_bytes > bytes / 2 + 1024)
+	if (book->removed_bytes > bytes / 4 + 1024)
 		history_compact(h, book);
 }
 
@@ -35,7 +35,7 @@ static void take_entries(struct history *h, struct book *book, int level, uint64
 	while (queue_front(queue, &number) && number < end) {
 		struct entry entry = queue_first(queue);
 
-		h->out_of_memory += entry_add(&entry, &book->patterns, NULL, sums, &h->budget);
+		h->out_of_memory += entry_add(&entry, &book->patterns, NULL, sums);
 		queue_pop(queue, &h->budget);
 	}
 }
@@ -198,6 +198,19 @@ static struct use measure(const struct history *h)
 	return use;
 }
 
+/* Before what is recent is dropped: trees that lost more than an eighth. */
+static bool compact_any(struct history *h)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < h->book_count; i++)
+		if (h->books[i]->removed_bytes > call_tree_bytes(&h->books[i]->tree) / 8) {
+			history_compact(h, h->books[i]);
+			any |= h->books[i]->removed_bytes == 0;
+		}
+	return any;
+}
+
 /* One step; false: there is none left. */
 static bool give_way(struct history *h, uint64_t goal_bytes)
 {
@@ -216,7 +229,7 @@ static bool give_way(struct history *h, uint64_t goal_bytes)
 	for (int level = HISTORY_FINE; level < HISTORY_FOLDED; level++)
 		if (merge_slices(h, level, false))
 			return true;
-	return merge_targets(h, false) || drop_oldest(h);
+	return merge_targets(h, false) || compact_any(h) || drop_oldest(h);
 }
 
 void history_shrink(struct history *h)
@@ -230,6 +243,9 @@ void history_shrink(struct history *h)
 		;
 	for (uint32_t i = 0; h->budget.used_bytes > goal_bytes && i < h->book_count; i++)
 		history_compact(h, h->books[i]);
+	sums_release(&h->scratch[0]);
+	sums_release(&h->scratch[1]);
+	buf_release(&h->bytes);
 	h->stuck = h->budget.used_bytes > goal_bytes;
 	h->budget.max_bytes = max_bytes;
 }

@@ -61,7 +61,7 @@ struct history {
 	uint32_t book_count, book_room;
 	struct level levels[HISTORY_LEVELS];
 	struct slice open;      /* to_ns: the youngest sample */
-	struct sums scratch[2]; /* for whoever needs some within one call; left empty */
+	struct sums scratch[2]; /* for whoever needs some within one call; left empty. Not charged */
 	struct buf bytes;       /* the same, for making entries */
 	bool stuck;             /* nothing more can give way, until a slice is closed */
 	uint64_t slices_closed, compactions, out_of_memory, dropped, malformed_samples, malformed_records;
@@ -94,7 +94,7 @@ static inline const struct slice *level_slice(const struct level *level, uint64_
 void level_window(const struct level *level, const struct history_query *query, uint64_t *ret_first, uint64_t *ret_end);
 bool history_open_asked(const struct history *history, const struct history_query *query);
 /* Calls take() with the sums of what is asked for of each book; it may change them. What it returns, if not 0, ends this and is returned. */
-int history_each_book(struct history *history, const struct history_query *query,
+int history_each_book(const struct history *history, const struct history_query *query,
                       int (*take)(void *context, const struct book *book, struct sums *sums), void *context);
 
 #endif

@@ -51,12 +51,20 @@ void facts_to_record(const uint64_t facts[FACT_COUNT], struct rec_facts *record)
 			*field(record, i) = facts[i];
 }
 
-void sums_release(struct sums *sums, struct budget *budget)
+static void charge(const struct sums *sums, uint64_t bytes)
 {
-	budget_give(budget, sums->room * sizeof(*sums->items) + sums->place_room * sizeof(*sums->places));
+	if (sums->budget)
+		budget_charge(sums->budget, bytes);
+}
+
+void sums_release(struct sums *sums)
+{
+	if (sums->budget)
+		budget_give(sums->budget,
+		            sums->room * sizeof(*sums->items) + sums->place_room * sizeof(*sums->places));
 	free(sums->items);
 	free(sums->places);
-	*sums = (struct sums){0};
+	*sums = (struct sums){.budget = sums->budget};
 }
 
 void sums_clear(struct sums *sums)
@@ -67,7 +75,7 @@ void sums_clear(struct sums *sums)
 	memset(sums->facts, 0, sizeof(sums->facts));
 }
 
-static bool make_place(struct sums *sums, struct budget *budget, uint32_t node)
+static bool make_place(struct sums *sums, uint32_t node)
 {
 	uint32_t room = node + node / 4 + 8;
 	uint32_t *places;
@@ -78,13 +86,13 @@ static bool make_place(struct sums *sums, struct budget *budget, uint32_t node)
 	if (!places)
 		return false;
 	memset(places + sums->place_room, 0, (room - sums->place_room) * sizeof(*places));
-	budget_charge(budget, (room - sums->place_room) * sizeof(*places));
+	charge(sums, (room - sums->place_room) * sizeof(*places));
 	sums->places = places;
 	sums->place_room = room;
 	return true;
 }
 
-static bool make_item(struct sums *sums, struct budget *budget)
+static bool make_item(struct sums *sums)
 {
 	uint32_t room = sums->room + sums->room / 2 + 4;
 	struct node_values *items;
@@ -94,21 +102,21 @@ static bool make_item(struct sums *sums, struct budget *budget)
 	items = realloc(sums->items, room * sizeof(*items));
 	if (!items)
 		return false;
-	budget_charge(budget, (room - sums->room) * sizeof(*items));
+	charge(sums, (room - sums->room) * sizeof(*items));
 	sums->items = items;
 	sums->room = room;
 	return true;
 }
 
-uint64_t *sums_at(struct sums *sums, struct budget *budget, uint32_t node)
+uint64_t *sums_at(struct sums *sums, uint32_t node)
 {
 	struct node_values *item;
 
-	if (!make_place(sums, budget, node))
+	if (!make_place(sums, node))
 		return NULL;
 	if (sums->places[node])
 		return sums->items[sums->places[node] - 1].values;
-	if (!make_item(sums, budget))
+	if (!make_item(sums))
 		return NULL;
 	item = &sums->items[sums->count++];
 	*item = (struct node_values){.node = node};

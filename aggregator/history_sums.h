@@ -45,8 +45,9 @@ struct node_values {
 	uint64_t values[VALUE_COUNT];
 };
 
-/* All zeros is an empty one. */
+/* All zeros is an empty one, whose memory nobody asks after. */
 struct sums {
+	struct budget *budget;     /* what its memory is charged to, never refused; NULL: none */
 	struct node_values *items; /* owned; each node once, in no order before sums_sort() */
 	uint32_t count, room;
 	uint32_t *places; /* owned; of each node: its index in items + 1; 0: it has none */
@@ -54,11 +55,11 @@ struct sums {
 	uint64_t facts[FACT_COUNT];
 };
 
-void sums_release(struct sums *sums, struct budget *budget);
+void sums_release(struct sums *sums);
 /* Empty again, with its memory. */
 void sums_clear(struct sums *sums);
-/* The values of a node, zeros when it is new; NULL: no memory. What it takes is charged, never refused. */
-uint64_t *sums_at(struct sums *sums, struct budget *budget, uint32_t node);
+/* The values of a node, zeros when it is new; NULL: no memory. */
+uint64_t *sums_at(struct sums *sums, uint32_t node);
 /* Puts the items in the order of their nodes. */
 void sums_sort(struct sums *sums);
 /* The nodes have other numbers now, none above what it was, in the same order. */

@@ -46,11 +46,11 @@ static bool is_asked(const struct book *book, const struct history_query *query)
 	       (query->start_time == 0 || book->process.start_time == query->start_time);
 }
 
-static void add_open(struct history *h, const struct book *book, struct sums *sums)
+static void add_open(const struct book *book, struct sums *sums)
 {
 	for (uint32_t i = 0; i < book->open.count; i++) {
 		const struct node_values *item = &book->open.items[i];
-		uint64_t *values = sums_at(sums, &h->budget, item->node);
+		uint64_t *values = sums_at(sums, item->node);
 
 		for (int v = 0; v < VALUE_COUNT && values; v++)
 			values[v] += item->values[v];
@@ -60,7 +60,7 @@ static void add_open(struct history *h, const struct book *book, struct sums *su
 }
 
 /* Adds each of a book's entries that are asked for, and what is open, to sums. */
-static void add_book(struct history *h, const struct book *book, const struct history_query *query, struct sums *sums)
+static void add_book(const struct history *h, const struct book *book, const struct history_query *query, struct sums *sums)
 {
 	for (int level = HISTORY_LEVELS; level-- > 0;) {
 		struct cursor cursor;
@@ -72,27 +72,28 @@ static void add_book(struct history *h, const struct book *book, const struct hi
 		cursor = queue_seek(&book->queues[level], first);
 		while (cursor_next(&cursor) && cursor.number < end)
 			if (cursor.number >= first)
-				entry_add(&cursor.entry, &book->patterns, NULL, sums, &h->budget);
+				entry_add(&cursor.entry, &book->patterns, NULL, sums);
 	}
 	if (history_open_asked(h, query))
-		add_open(h, book, sums);
+		add_open(book, sums);
 }
 
 /* --- sums --- */
 
-int history_each_book(struct history *h, const struct history_query *query,
+int history_each_book(const struct history *h, const struct history_query *query,
                       int (*take)(void *context, const struct book *book, struct sums *sums), void *context)
 {
-	struct sums *sums = &h->scratch[0];
+	struct sums sums = {0};
 	int err = 0;
 
 	for (uint32_t i = 0; i < h->book_count && !err; i++) {
 		if (!is_asked(h->books[i], query))
 			continue;
-		add_book(h, h->books[i], query, sums);
-		err = take(context, h->books[i], sums);
-		sums_clear(sums);
+		add_book(h, h->books[i], query, &sums);
+		err = take(context, h->books[i], &sums);
+		sums_clear(&sums);
 	}
+	sums_release(&sums);
 	return err;
 }
 
@@ -107,7 +108,7 @@ static int add_values(void *context, const struct book *book, struct sums *sums)
 	return 0;
 }
 
-int history_sums(struct history *h, const struct history_query *query, uint64_t ret_values[VALUE_COUNT])
+int history_sums(const struct history *h, const struct history_query *query, uint64_t ret_values[VALUE_COUNT])
 {
 	uint64_t values[VALUE_COUNT] = {0};
 	int err = history_each_book(h, query, add_values, values);
@@ -147,7 +148,7 @@ static int add_share(void *context, const struct book *book, struct sums *sums)
 	return 0;
 }
 
-int history_function_share(struct history *h, const struct history_query *query, const char *name, double *ret_share)
+int history_function_share(const struct history *h, const struct history_query *query, const char *name, double *ret_share)
 {
 	bool *named = calloc(h->symbols.count + (size_t)1, sizeof(*named));
 	struct share share = {.named = named};

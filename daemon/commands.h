@@ -18,8 +18,8 @@ int ctl_main(int argc, char **argv);
 int convert_main(int argc, char **argv);
 int diff_main(int argc, char **argv);
 int report_main(int argc, char **argv);
-int daemon_main(int argc, char **argv);
 int push_main(int argc, char **argv);
+int daemon_main(int argc, char **argv);
 
 /* Reads the options of attach or run (as options_read()), prints what they ask to be printed, or else calls run. */
 int command_with_options(int argc, char **argv, bool stop_early, int (*run)(const struct options *options));

@@ -22,7 +22,7 @@ static int read_rate(void *interval_ns, const char *option, const char *text, st
 static int read_duration(void *duration_ns, const char *option, const char *text, struct fault *fault)
 {
 	if (parse_duration(text, duration_ns))
-		return fault_set(fault, -EINVAL, "such as 2.5, 500ms, 10s, 5m or 1h", "%s %s: not a duration", option,
+		return fault_set(fault, -EINVAL, "such as 2.5, 500ms, 10s, 5m, 1h or 1d", "%s %s: not a duration", option,
 		                 text);
 	return 0;
 }

@@ -59,7 +59,8 @@ class Usage(cli.Folder):
 
     def test_help_and_version(self):
         for args in (["--help"], ["-h"], ["attach", "--help"], ["run", "-h"], ["dump", "--help"], ["doctor", "--help"],
-                     ["ctl", "--help"], ["convert", "--help"], ["report", "--help"], ["diff", "-h"], ["daemon", "-h"], ["push", "--help"]):
+                     ["ctl", "--help"], ["convert", "--help"], ["report", "--help"], ["diff", "-h"], ["daemon", "-h"],
+                     ["push", "--help"]):
             done = self.sampled(*args)
             self.assertEqual((done.returncode, done.stderr), (cli.DONE, b""), args)
             self.assertIn(b"sampled", done.stdout)

@@ -80,5 +80,17 @@ class Check(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
 
 
+class Manual(unittest.TestCase):
+    def test_every_key_is_in_the_manual_and_the_example(self):
+        with open(os.path.join(support.TOP, "daemon", "config_keys.c"), encoding="utf-8") as file:
+            keys = set(re.findall(r'\{"([a-z-]+)",\s+config_read_', file.read()))
+        self.assertGreater(len(keys), 30)
+        with open(os.path.join(support.TOP, "docs", "sampled.conf.5"), encoding="utf-8") as file:
+            manual = set(re.findall(r"^\.It Cm ([a-z-]+) =", file.read(), re.M))
+        self.assertEqual(keys, manual)
+        with open(os.path.join(support.TOP, "systemd", "sampled.conf"), encoding="utf-8") as file:
+            self.assertEqual(keys, set(re.findall(r"^#\s*([a-z-]+) =", file.read(), re.M)))
+
+
 if __name__ == "__main__":
     unittest.main()
