@@ -93,7 +93,8 @@ class Service(unittest.TestCase):
         return {int(word) for word in re.findall(r"(?m)^\s*(\d+)\b", done.stdout)}
 
     def dumps(self):
-        return set(self.machine.run("ls", DUMPS).stdout.split())
+        """Those of the target that are whole."""
+        return set(re.findall(r"(?m)^sampled-python3-%d-\S*$" % self.target, self.machine.run("ls", DUMPS).stdout))
 
     def test_it_is_ready_and_says_how_it_is(self):
         shown = self.machine.show("sampled", "Type", "ActiveState", "SubState", "StatusText", "User")
@@ -124,7 +125,6 @@ class Service(unittest.TestCase):
         self.machine.run("systemctl", "kill", "--signal=USR1", "sampled")
         support.wait_until(lambda: self.dumps() - before, "a dump in " + DUMPS)
         (name,) = self.dumps() - before
-        self.assertIn("-%d-" % self.target, name)
         lines = support.parse_collapsed(self.machine.run("cat", DUMPS + "/" + name).stdout.encode())
         total = sum(line.count for line in lines)
         known = sum(line.count for line in lines if {"outermost", "innermost"} <= {frame[0] for frame in line.frames})
