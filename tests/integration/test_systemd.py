@@ -73,7 +73,7 @@ class Service(unittest.TestCase):
         machine.run("cp", "/etc2/sampled/sampled.conf", "/etc/sampled/")
         cls.configure("/etc/sampled/conf.d/test.conf", CONFIG % 49)
         cls.configure("/etc/sampled/push.conf", PUSH)
-        machine.run("systemctl", "start", "busy", "sampled")
+        machine.start_units("busy", "sampled")
 
     @classmethod
     def configure(cls, path, text):
@@ -81,7 +81,7 @@ class Service(unittest.TestCase):
 
     def setUp(self):
         self.machine.run("systemctl", "reset-failed")
-        self.machine.run("systemctl", "start", "sampled")
+        self.machine.start_units("sampled")
         self.target = self.pid("busy")
         support.wait_until(lambda: self.target in self.listed(), "the target is profiled: " + self.machine.journal("sampled"))
 
@@ -178,7 +178,7 @@ class Service(unittest.TestCase):
         self.assertIn(self.state_of(self.target), "RS")
 
     def test_the_sender_takes_what_is_spooled(self):
-        self.machine.run("systemctl", "start", "sampled-push")
+        self.machine.start_units("sampled-push")
         self.addCleanup(self.machine.run, "systemctl", "stop", "sampled-push")
         shown = self.machine.show("sampled-push", "ActiveState", "DynamicUser", "MemoryMax", "StatusText")
         self.assertEqual(shown.pop("MemoryMax"), str(256 << 20))
