@@ -253,6 +253,7 @@ static int feed_facts(struct history *h, const struct rec_facts *record)
 	if (!target)
 		return -EPROTO;
 	facts_add_difference(target->book->open.facts, record, &target->facts);
+	facts_add_difference(h->total, record, &target->facts);
 	target->facts = *record;
 	target->book->process.facts = *record;
 	if (h->open.to_ns < record->t_last_ns)

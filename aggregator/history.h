@@ -86,6 +86,23 @@ int history_sums(const struct history *history, const struct history_query *quer
 /* The share, 0 to 1, of a part's wall time in which a function of this name was on the stack; 0 where there is no time. 0 or -ENOMEM. */
 int history_function_share(const struct history *history, const struct history_query *query, const char *name, double *ret_share);
 
+/* A process that has a part of its own. */
+struct history_process {
+	int32_t pid;
+	uint64_t start_time;
+	const char *name; /* command line */
+	uint32_t group;
+	uint32_t version;
+	bool ended;
+	struct rec_facts facts; /* its last: since it was attached */
+};
+
+/* Calls take() with each; what it returns, if not 0, ends this and is returned. */
+int history_each_process(const struct history *history,
+                         int (*take)(void *context, const struct history_process *process), void *context);
+/* The sums of the facts of all that was ever fed; without target, interval and times. */
+void history_total(const struct history *history, struct rec_facts *ret_facts);
+
 void history_stats(const struct history *history, struct history_stats *ret_stats);
 extern const char *const history_step_names[HISTORY_STEPS]; /* "merged_minute", … */
 

@@ -66,6 +66,7 @@ struct history {
 	bool stuck;             /* nothing more can give way, until a slice is closed */
 	uint64_t slices_closed, compactions, out_of_memory, dropped, malformed_samples, malformed_records;
 	uint64_t steps[HISTORY_STEPS];
+	uint64_t total[FACT_COUNT]; /* of all that was ever fed */
 };
 
 /* What the bound is kept below when a slice is closed, so that the next one finds room. */

@@ -24,6 +24,8 @@ static const size_t offsets[FACT_COUNT] = {
 	[FACT_DEFERRED] = OF(deferred),
 	[FACT_TRUNCATED] = OF(truncated),
 	[FACT_SYMBOLS] = OF(symbols),
+	[FACT_CREDITED] = OF(ticks_credited),
+	[FACT_SAVED] = OF(ticks_saved),
 };
 
 static uint64_t *field(struct rec_facts *record, int fact)

@@ -166,3 +166,34 @@ int history_function_share(const struct history *h, const struct history_query *
 	free(named);
 	return err;
 }
+
+/* --- who there is --- */
+
+int history_each_process(const struct history *h, int (*take)(void *context, const struct history_process *process),
+                         void *context)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < h->book_count && !err; i++) {
+		const struct book *book = h->books[i];
+		struct history_process process = {
+			.pid = book->process.pid,
+			.start_time = book->process.start_time,
+			.name = book->process.name ? book->process.name : "",
+			.group = book->group,
+			.version = book->process.version,
+			.ended = book->alive == 0,
+			.facts = book->process.facts,
+		};
+
+		if (book->targets == 1)
+			err = take(context, &process);
+	}
+	return err;
+}
+
+void history_total(const struct history *h, struct rec_facts *ret_facts)
+{
+	*ret_facts = (struct rec_facts){0};
+	facts_to_record(h->total, ret_facts);
+}

@@ -20,22 +20,26 @@ struct collector {
 	struct ring *ring;
 	struct history *history;
 	pthread_t thread;
-	pthread_mutex_t lock; /* guards the history and closed_ns */
-	uint64_t closed_ns;   /* when the latest slice was */
+	bool joined;
+	pthread_mutex_t lock; /* guards the history */
 	int event_fd;
-	_Atomic uint64_t slice_ns, mark, slices;
+	_Atomic uint64_t slice_ns, mark;
+	_Atomic uint64_t closed_ns; /* when the latest slice was closed */
 };
+
+static void close_slice(struct collector *c, uint64_t t_ns)
+{
+	(void)history_close_slice(c->history, t_ns); /* what finds no memory is counted there */
+	atomic_store_explicit(&c->closed_ns, t_ns, memory_order_release); /* pairs with collector_closed_ns */
+}
 
 static void take_mark(struct collector *c, const struct rec_mark *record)
 {
-	/* relaxed, as below: numbers that nothing hangs on; the history has the lock */
+	/* relaxed: a number that nothing hangs on */
 	uint64_t slice_ns = atomic_load_explicit(&c->slice_ns, memory_order_relaxed);
 
-	if (record->t_ns - c->closed_ns >= slice_ns - slice_ns / 10) {
-		(void)history_close_slice(c->history, record->t_ns); /* what finds no memory is counted there */
-		c->closed_ns = record->t_ns;
-		atomic_fetch_add_explicit(&c->slices, 1, memory_order_relaxed);
-	}
+	if (record->t_ns - collector_closed_ns(c) >= slice_ns - slice_ns / 10)
+		close_slice(c, record->t_ns);
 	atomic_store_explicit(&c->mark, record->sequence, memory_order_release); /* pairs with collector_mark */
 }
 
@@ -68,8 +72,12 @@ static void *collect(void *context)
 	for (;;) {
 		if (feed(c) > 0)
 			continue;
-		if (ring_at_end(c->ring))
+		if (ring_at_end(c->ring)) {
+			collector_lock(c);
+			close_slice(c, clock_now_ns());
+			collector_unlock(c);
 			return NULL;
+		}
 		ring_wait(c->ring, WAIT_NS);
 	}
 }
@@ -81,8 +89,9 @@ int collector_start(struct collector **ret_collector, struct ring *ring, struct 
 
 	if (!c)
 		return -ENOMEM;
-	*c = (struct collector){.ring = ring, .history = history, .closed_ns = clock_now_ns()};
+	*c = (struct collector){.ring = ring, .history = history};
 	atomic_init(&c->slice_ns, slice_ns);
+	atomic_init(&c->closed_ns, clock_now_ns());
 	c->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (c->event_fd < 0) {
 		err = -errno;
@@ -101,11 +110,18 @@ int collector_start(struct collector **ret_collector, struct ring *ring, struct 
 	return 0;
 }
 
+void collector_join(struct collector *c)
+{
+	pthread_join(c->thread, NULL);
+	c->joined = true;
+}
+
 void collector_free(struct collector *c)
 {
 	if (!c)
 		return;
-	pthread_join(c->thread, NULL);
+	if (!c->joined)
+		collector_join(c);
 	pthread_mutex_destroy(&c->lock);
 	close(c->event_fd);
 	free(c);
@@ -121,9 +137,9 @@ uint64_t collector_mark(const struct collector *c)
 	return atomic_load_explicit(&c->mark, memory_order_acquire); /* pairs with take_mark */
 }
 
-uint64_t collector_slices(const struct collector *c)
+uint64_t collector_closed_ns(const struct collector *c)
 {
-	return atomic_load_explicit(&c->slices, memory_order_relaxed);
+	return atomic_load_explicit(&c->closed_ns, memory_order_acquire); /* pairs with close_slice */
 }
 
 void collector_set_slice(struct collector *c, uint64_t slice_ns)

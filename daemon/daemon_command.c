@@ -61,6 +61,7 @@ int daemon_main(int argc, char **argv)
 	const struct option_row rows[] = {
 		{"config", .text = &options.config_path},
 		{"check", .yes = &check},
+		{"socket", .text = &options.socket},
 		{"verbose", 'v', .yes = &options.verbose},
 		{.name = NULL},
 	};

@@ -63,7 +63,7 @@ static const char common_calls[] =
 	"read readv pread64 preadv write writev pwrite64 pwritev lseek close close_range open openat stat "
 	"fstat lstat newfstatat statx statfs fstatfs access faccessat faccessat2 readlink readlinkat "
 	"getdents64 getcwd rename renameat renameat2 link linkat unlink unlinkat mkdir mkdirat rmdir "
-	"ftruncate fallocate fadvise64 fsync fdatasync flock fchmod umask fcntl dup dup2 dup3 pipe2 "
+	"ftruncate fallocate fadvise64 fsync fdatasync flock chmod fchmod fchmodat umask fcntl dup dup2 dup3 pipe2 "
 	"memfd_create copy_file_range sendfile "
 	/* waiting */
 	"poll ppoll select pselect6 epoll_create1 epoll_ctl epoll_wait epoll_pwait eventfd2 timerfd_create "

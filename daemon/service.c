@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <malloc.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -13,16 +14,19 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "daemon/control_protocol.h"
 #include "daemon/error.h"
+#include "daemon/notify.h"
 #include "daemon/sandbox.h"
 #include "daemon/service_log.h"
 #include "daemon/service_state.h"
 
 #define RING_BYTES  (UINT64_C(2) << 20)
-#define LOOK_NS     (1 * NS_PER_S) /* the budget and the sign of life */
+#define LOOK_NS    (1 * NS_PER_S) /* at the budget, and for the sign of life */
+#define SWEEP_NS   (60 * NS_PER_S)
 enum { EVENTS = 64, MMAP_BYTES = 32 * 1024, TRIM_BYTES = 256 * 1024 };
 
-static uint32_t group_of(void *context, const struct config_rule *rule)
+uint32_t service_group(void *context, const struct config_rule *rule)
 {
 	struct groups *groups = context;
 	char **names;
@@ -75,7 +79,7 @@ static int open_events(struct service *s)
 	return err;
 }
 
-static int start(struct service *s)
+static int start(struct service *s, struct fault *fault)
 {
 	const struct config *c = s->config;
 	const struct sampler_options sampling = {
@@ -85,9 +89,13 @@ static int start(struct service *s)
 	                                 .epoll_fd = s->epoll_fd,
 	                                 .epoll_tag = EVENT_DATA(EVENT_PROCESS),
 	                                 .verbose = s->options->verbose,
-	                                 .group = group_of,
+	                                 .group = service_group,
 	                                 .context = &s->groups};
-	struct fault fault = {0};
+	const struct control_options asking = {.path = s->options->socket ? s->options->socket : CONTROL_PATH,
+	                                       .inherited_fd = -1,
+	                                       .owner = geteuid(),
+	                                       .handler = service_answer,
+	                                       .context = s};
 	int err = ring_new(&s->ring, RING_BYTES);
 
 	if (!err)
@@ -98,18 +106,26 @@ static int start(struct service *s)
 	if (!err)
 		err = watch_new(&s->watch, &watching);
 	if (!err)
+		err = triggers_new(&s->triggers, c);
+	if (!err)
+		err = control_open(&s->control, &asking, fault);
+	if (!err)
 		err = collector_start(&s->collector, s->ring, s->history, c->history.slice_ns);
 	if (!err)
-		err = sampler_start(s->sampler, &fault);
+		err = dumper_start(&s->dumper, c, s->collector, fault);
+	if (!err)
+		err = sampler_start(s->sampler, fault);
 	if (!err)
 		err = add_event(s, sampler_event_fd(s->sampler), EVENT_ENDED);
 	if (!err)
 		err = add_event(s, collector_event_fd(s->collector), EVENT_MARK);
+	if (!err)
+		err = add_event(s, control_fd(s->control), EVENT_CONTROL);
 	return err;
 }
 
 /* The samples of what is under way are written, and the slice that is open ends if it is time. */
-static uint64_t ask_mark(struct service *s)
+uint64_t service_ask_mark(struct service *s)
 {
 	sampler_ask_mark(s->sampler, ++s->mark);
 	return s->mark;
@@ -119,10 +135,19 @@ static void ask_slice(struct service *s, uint64_t now_ns)
 {
 	if (now_ns < s->next_slice_ns)
 		return;
-	ask_mark(s);
+	service_ask_mark(s);
 	s->next_slice_ns += s->config->history.slice_ns;
 	if (s->next_slice_ns <= now_ns) /* the machine slept */
 		s->next_slice_ns = now_ns + s->config->history.slice_ns;
+}
+
+static size_t count_sampled(const struct service *s)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < watch_count(s->watch); i++)
+		count += watch_at(s->watch, i)->state == WATCH_SAMPLED;
+	return count;
 }
 
 static void keep_budget(struct service *s, uint64_t now_ns)
@@ -134,6 +159,21 @@ static void keep_budget(struct service *s, uint64_t now_ns)
 	            s->governor.share * 100, s->governor.budget * 100, s->governor.slowdown);
 }
 
+/* A sign of life is one of the sampling loop: no more of them come when that stands. */
+static void give_sign(struct service *s, uint64_t now_ns)
+{
+	uint64_t beats = sampler_beats(s->sampler);
+	char state[160];
+
+	if (!s->watchdog_ns || now_ns < s->next_watchdog_ns || beats == s->beats)
+		return;
+	s->beats = beats;
+	s->next_watchdog_ns = now_ns + s->watchdog_ns / 3;
+	snprintf(state, sizeof(state), "WATCHDOG=1\nSTATUS=%zu processes profiled, %.2f %% of a core used", count_sampled(s),
+	         s->governor.share * 100);
+	(void)notify_send(state);
+}
+
 static void take_tick(struct service *s)
 {
 	uint64_t now_ns = clock_now_ns(), expirations;
@@ -141,7 +181,12 @@ static void take_tick(struct service *s)
 	if (read(s->tick_fd, &expirations, sizeof(expirations)) < 0)
 		return;
 	keep_budget(s, now_ns);
+	give_sign(s, now_ns);
 	ask_slice(s, now_ns);
+	if (now_ns >= s->next_sweep_ns) {
+		dumper_sweep(s->dumper);
+		s->next_sweep_ns = now_ns + SWEEP_NS;
+	}
 }
 
 static void say_mistake(void *context, const struct fault *fault)
@@ -150,21 +195,48 @@ static void say_mistake(void *context, const struct fault *fault)
 	service_log("%s%s%s%s", fault->why, fault->hint[0] ? " (" : "", fault->hint, fault->hint[0] ? ")" : "");
 }
 
-static void reload(struct service *s)
+static void use_config(struct service *s, struct config *config, struct triggers *triggers)
 {
-	struct config *config;
-
-	if (config_read(&config, s->options->config_path, say_mistake, NULL)) {
-		service_log("the configuration has mistakes: the one before stays in force");
-		return;
-	}
 	watch_reconfigure(s->watch, config);
 	collector_set_slice(s->collector, config->history.slice_ns);
 	s->governor.budget = config->budget.cpu;
+	triggers_free(s->triggers);
+	s->triggers = triggers;
 	config_free(s->own_config);
 	s->config = s->own_config = config;
 	s->reloads++;
 	service_log("configuration read again: %zu rules", config->rule_count);
+}
+
+int service_reload(struct service *s)
+{
+	struct triggers *triggers = NULL;
+	struct config *config = NULL;
+	struct fault fault = {0};
+	char state[80];
+	int err;
+
+	snprintf(state, sizeof(state), "RELOADING=1\nMONOTONIC_USEC=%llu",
+	         (unsigned long long)(clock_now_ns() / NS_PER_US));
+	(void)notify_send(state);
+	err = config_read(&config, s->options->config_path, say_mistake, NULL);
+	if (!err)
+		err = triggers_new(&triggers, config);
+	if (!err) {
+		err = dumper_reconfigure(s->dumper, config, &fault);
+		if (err)
+			service_log("%s", fault.why);
+	}
+	if (err) {
+		service_log("cannot use the configuration: the one before stays in force");
+		triggers_free(triggers);
+		config_free(config);
+		s->reloads_failed++;
+	} else {
+		use_config(s, config, triggers);
+	}
+	(void)notify_send("READY=1");
+	return err;
 }
 
 static void take_signals(struct service *s)
@@ -173,8 +245,10 @@ static void take_signals(struct service *s)
 
 	while (read(s->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
 		if (info.ssi_signo == SIGHUP)
-			reload(s);
-		else if (info.ssi_signo != SIGUSR1)
+			(void)service_reload(s);
+		else if (info.ssi_signo == SIGUSR1)
+			service_dump_all(s);
+		else
 			s->stopping = true;
 	}
 }
@@ -195,6 +269,10 @@ static void take_event(struct service *s, uint64_t data)
 		break;
 	case EVENT_MARK:
 		(void)eventfd_read(collector_event_fd(s->collector), &count);
+		service_take_mark(s);
+		break;
+	case EVENT_CONTROL:
+		control_step(s->control);
 		break;
 	case EVENT_PROCESS:
 		watch_exited(s->watch, (pid_t)(uint32_t)data);
@@ -224,12 +302,27 @@ static void serve(struct service *s)
 	}
 }
 
-static void stop(struct service *s)
+/* What was sampled is taken in to its end, what was asked for is written, what is to be sent is spooled. */
+static void drain(struct service *s)
 {
 	if (s->sampler)
 		sampler_stop(s->sampler);
+	if (s->collector)
+		collector_join(s->collector);
+	if (s->dumper && s->config->push.spool)
+		service_spool(s);
+	dumper_free(s->dumper);
+	if (s->control)
+		control_step(s->control); /* answers that are ready */
+}
+
+static void stop(struct service *s)
+{
+	drain(s);
+	control_free(s->control);
 	collector_free(s->collector);
 	watch_free(s->watch);
+	triggers_free(s->triggers);
 	sampler_free(s->sampler);
 	ring_free(s->ring);
 	history_free(s->history);
@@ -261,6 +354,7 @@ static int confine(void)
 int service_run(const struct config *config, const struct service_options *options)
 {
 	struct service s = {.options = options, .config = config, .epoll_fd = -1, .signal_fd = -1, .tick_fd = -1};
+	struct fault fault = {0};
 	sigset_t signals;
 	int err;
 
@@ -277,13 +371,22 @@ int service_run(const struct config *config, const struct service_options *optio
 	s.started_realtime_ns = clock_read_ns(CLOCK_REALTIME);
 	s.next_slice_ns = s.started_ns + config->history.slice_ns;
 	governor_init(&s.governor, config->budget.cpu);
+	s.watchdog_ns = notify_watchdog_ns();
+	if (gethostname(s.host, sizeof(s.host) - 1) != 0)
+		s.host[0] = '\0';
 	err = open_events(&s);
 	if (!err)
-		err = start(&s);
-	if (err)
-		error_note("cannot start: %s", strerror(-err));
-	else
+		err = start(&s, &fault);
+	if (err && !fault.why[0])
+		fault_set(&fault, err, "", "%s", strerror(-err));
+	if (err) {
+		error_fault(&fault, "cannot start");
+	} else {
+		s.slice_from_ns = s.spooled_ns = collector_closed_ns(s.collector);
+		(void)notify_send("READY=1\nSTATUS=looking for Python processes");
 		serve(&s);
+		(void)notify_send("STOPPING=1");
+	}
 	stop(&s);
 	return err ? EXIT_FAILED : EXIT_DONE;
 }

@@ -9,6 +9,7 @@ struct config;
 
 struct service_options {
 	const char *config_path; /* of --config, to read again; NULL: CONFIG_PATH */
+	const char *socket;      /* of clients; NULL: CONTROL_PATH */
 	bool verbose;
 };
 

@@ -157,7 +157,7 @@ static void add_sampling(struct facts *f, const struct profile *profile)
 	add_count(f, "ticks_credited", "ticks credited, nothing ran", f->sum.ticks_credited, FACT_PLAIN);
 	add_loss(f, "ticks_late", "ticks late", f->sum.ticks_late, f->sum.ticks);
 	add_loss(f, "ticks_missed", "ticks missed", f->sum.ticks_missed, f->sum.ticks + f->sum.ticks_missed);
-	add_loss(f, "ticks_saved", "ticks left out for the CPU budget", f->sum.ticks_saved,
+	add_loss(f, "ticks_saved", "ticks left out (CPU budget)", f->sum.ticks_saved,
 	         f->sum.ticks + f->sum.ticks_missed + f->sum.ticks_saved);
 	add_count(f, "attempts", "samples tried", f->sum.attempts, FACT_PLAIN);
 	add_count(f, "samples", "samples taken", f->sum.samples, FACT_PLAIN);
