@@ -52,7 +52,7 @@ FUZZ_BIN := $(FUZZ_SRC:%.c=$(BUILD)/%)
 Q := $(if $(filter 1,$(V)),,@)
 say = $(if $(filter 1,$(V)),,@printf '  %-5s %s\n' $(1) $(2);)
 
-.PHONY: all objects unit stress browser oracle fuzz check check-full check-headers bench bench-formats demo clean install uninstall deb format-check \
+.PHONY: all objects unit stress browser oracle fuzz check check-full check-headers bench bench-formats bench-history demo clean install uninstall deb format-check \
 	help FORCE
 .DELETE_ON_ERROR:
 all: $(BUILD)/sampled ## build the program: build/sampled
@@ -108,6 +108,11 @@ $(BUILD)/tests/tools/make_recording: $(BUILD)/obj/tests/tools/make_recording.o $
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(CFLAGS) $(SAN_FLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBS)
 
+# Simulates processes for the history, for measuring.
+$(BUILD)/tests/tools/measure_history: $(BUILD)/obj/tests/tools/measure_history.o $(LIB_OBJ) $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(CC) $(CFLAGS) $(SAN_FLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBS)
+
 # The oracles (the long form: ORACLE_ARGS="--samples 10000000 --bias --together"), and their reading of the stopped process.
 $(BUILD)/tests/oracle/truth: $(BUILD)/obj/tests/oracle/truth.o $(LIB_OBJ)
 	@mkdir -p $(@D)
@@ -153,11 +158,14 @@ bench: all $(BUILD)/tests/bench/limit $(BUILD)/tests/oracle/truth $(BUILD)/tests
 	$(Q)tests/bench/setup-peers $(if $(BENCH_FULL),,tachyon austin) || true
 	$(Q)SAMPLED=$(BUILD)/sampled LIMIT=$(BUILD)/tests/bench/limit SAMPLED_TRUTH=$(BUILD)/tests/oracle/truth $(PYTHON) \
 		tests/bench/run $(if $(BENCH_FULL),--full) $(BENCH_ARGS)
-	$(if $(BENCH_ARGS),,$(Q)$(MAKE) --no-print-directory bench-formats)
+	$(if $(BENCH_ARGS),,$(Q)$(MAKE) --no-print-directory bench-formats bench-history)
 
 bench-formats: all $(BUILD)/tests/tools/make_recording ## measure: ten million samples into each format, bytes a sample beside the peers
 	$(Q)tests/bench/setup-peers tachyon austin || true
 	$(Q)SAMPLED=$(BUILD)/sampled MAKE_RECORDING=$(BUILD)/tests/tools/make_recording $(PYTHON) tests/bench/formats.py $(BENCH_ARGS)
+
+bench-history: $(BUILD)/tests/tools/measure_history ## measure: bytes a slice of the service's history, and how far back 64 MiB reach
+	$(Q)MEASURE_HISTORY=$(BUILD)/tests/tools/measure_history $(PYTHON) tests/bench/history.py
 
 demo: all ## profile a small Python program for 5 s: ./flamegraph.html
 	$(Q)SAMPLED=$(BUILD)/sampled PYTHON=$(PYTHON) tests/demo.sh
@@ -203,4 +211,4 @@ help: ## this list
 
 -include $(LIB_OBJ:.o=.d) $(DAEMON_OBJ:.o=.d) $(UNIT_OBJ:.o=.d) $(STRESS_OBJ:.o=.d) $(FUZZ_LIB_OBJ:.o=.d) \
 	$(FUZZ_SRC:%.c=$(FUZZ_OBJ_DIR)/%.d) $(FUZZ_OBJ_DIR)/tests/fuzz/common.d \
-	$(BUILD)/obj/tests/browser/make_profile.d $(BUILD)/obj/tests/oracle/truth.d $(BUILD)/obj/tests/tools/make_recording.d
+	$(BUILD)/obj/tests/browser/make_profile.d $(BUILD)/obj/tests/oracle/truth.d $(BUILD)/obj/tests/tools/make_recording.d $(BUILD)/obj/tests/tools/measure_history.d

@@ -116,7 +116,8 @@ static int feed_target(struct history *h, const struct rec_target *record)
 	struct history_target *target = keyed_find(&h->targets, record->id);
 
 	if (!target)
-		return record->event == TARGET_ATTACHED || record->event == TARGET_EXECED ? add_target(h, record) : -EPROTO;
+		return record->event == TARGET_ATTACHED || record->event == TARGET_EXECED ? add_target(h, record)
+		                                                                          : -EPROTO;
 	if (record->event == TARGET_ATTACHED)
 		return -EPROTO; /* an id is never used twice */
 	end_target(h, target, record);
@@ -129,7 +130,8 @@ static int describe_thread(struct history *h, struct history_thread *thread, con
 	struct book_thread *kept = &book->threads[thread->thread];
 
 	if (book->targets == 1) { /* else it is one of several */
-		if (record->name_bytes && book_thread_rename(book, &h->budget, thread->thread, record->text, record->name_bytes))
+		if (record->name_bytes &&
+		    book_thread_rename(book, &h->budget, thread->thread, record->text, record->name_bytes))
 			return -ENOMEM;
 		kept->tid = record->tid;
 		kept->is_main = record->flags & THREAD_MAIN;
@@ -181,8 +183,7 @@ static int feed_thread(struct history *h, const struct rec_thread *record)
 	if (!thread)
 		return add_thread(h, record, target);
 	if (thread->target != target ||
-	    (target->book->targets == 1 &&
-	     target->book->threads[thread->thread].interpreter != record->interpreter))
+	    (target->book->targets == 1 && target->book->threads[thread->thread].interpreter != record->interpreter))
 		return -EPROTO;
 	return describe_thread(h, thread, record);
 }
@@ -295,7 +296,8 @@ int history_feed(struct history *h, const struct rec_head *record)
 		h->open.malformed_records++;
 	}
 	/* Halfway between the goal and the bound: before anything has to be refused. */
-	if (h->budget.max_bytes && !h->stuck && h->budget.used_bytes > goal_bytes + (h->budget.max_bytes - goal_bytes) / 2)
+	if (h->budget.max_bytes && !h->stuck &&
+	    h->budget.used_bytes > goal_bytes + (h->budget.max_bytes - goal_bytes) / 2)
 		history_shrink(h);
 	return err;
 }

@@ -47,9 +47,9 @@ struct history_stats {
 	uint64_t nodes, symbols, threads; /* of all trees; threads: known in them */
 	uint64_t steps[HISTORY_STEPS];
 	uint64_t compactions;
-	uint64_t out_of_memory;        /* samples that found no memory */
-	uint64_t dropped;              /* samples in slices that were dropped: within the bound's rules, not a loss of sampling */
-	uint64_t malformed_samples;    /* samples in records that made no sense */
+	uint64_t out_of_memory; /* samples that found no memory */
+	uint64_t dropped; /* samples in slices that were dropped: within the bound's rules, not a loss of sampling */
+	uint64_t malformed_samples; /* samples in records that made no sense */
 	uint64_t malformed_records;
 };
 
@@ -59,10 +59,11 @@ struct history_options {
 
 /* Which part of the history. All zero: all of it. */
 struct history_query {
-	uint64_t from_ns, to_ns; /* CLOCK_MONOTONIC; 0: from the beginning; to now, with the open slice. A slice that overlaps is taken whole */
-	int32_t pid;             /* 0: all */
-	uint64_t start_time;     /* of the pid; 0: whichever */
-	bool by_group;           /* only this group */
+	/* CLOCK_MONOTONIC. 0: from the beginning; to now, with the open slice. A slice that overlaps is taken whole. */
+	uint64_t from_ns, to_ns;
+	int32_t pid;         /* 0: all */
+	uint64_t start_time; /* of the pid; 0: whichever */
+	bool by_group;       /* only this group */
 	uint32_t group;
 	bool merge; /* into one tree: one process, threads by their names */
 };
@@ -84,7 +85,25 @@ int history_profile(const struct history *history, const struct history_query *q
 /* Sums of the values, by enum value_index, in a part. 0 or -ENOMEM. */
 int history_sums(const struct history *history, const struct history_query *query, uint64_t ret_values[VALUE_COUNT]);
 /* The share, 0 to 1, of a part's wall time in which a function of this name was on the stack; 0 where there is no time. 0 or -ENOMEM. */
-int history_function_share(const struct history *history, const struct history_query *query, const char *name, double *ret_share);
+int history_function_share(const struct history *history, const struct history_query *query, const char *name,
+                           double *ret_share);
+
+/* A process that has a part of its own. */
+struct history_process {
+	int32_t pid;
+	uint64_t start_time;
+	const char *name; /* command line */
+	uint32_t group;
+	uint32_t version;
+	bool ended;
+	struct rec_facts facts; /* its last: since it was attached */
+};
+
+/* Calls take() with each; what it returns, if not 0, ends this and is returned. */
+int history_each_process(const struct history *history,
+                         int (*take)(void *context, const struct history_process *process), void *context);
+/* The sums of the facts of all that was ever fed; without target, interval and times. */
+void history_total(const struct history *history, struct rec_facts *ret_facts);
 
 /* A process that has a part of its own. */
 struct history_process {

@@ -87,7 +87,8 @@ static uint32_t make_process(struct making *m, const struct book *book, struct s
 	if (facts->t_last_ns < facts->t_start_ns)
 		facts->t_last_ns = facts->t_start_ns;
 	if (m->query->merge || book->targets > 1) {
-		process = (struct process){.name = name, .version = process.version, .ended = book->alive == 0, .facts = *facts};
+		process = (struct process){
+			.name = name, .version = process.version, .ended = book->alive == 0, .facts = *facts};
 		if (m->query->merge)
 			snprintf(name, sizeof(name), "(all processes)");
 		else
@@ -174,7 +175,8 @@ static int make_book(void *context, const struct book *book, struct sums *sums)
 			made[up].wanted = true;
 	make_nodes(m, book, process, made);
 	for (uint32_t i = 0; i < sums->count; i++)
-		builder_add(m->builder, made[sums->items[i].node].thread, made[sums->items[i].node].node, sums->items[i].values);
+		builder_add(m->builder, made[sums->items[i].node].thread, made[sums->items[i].node].node,
+		            sums->items[i].values);
 	free(made);
 	return builder_error(m->builder);
 }
