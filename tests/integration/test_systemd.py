@@ -119,18 +119,24 @@ class Service(unittest.TestCase):
         maps = self.machine.run("cat", "/proc/%d/maps" % pid).stdout
         self.assertNotRegex(maps, "libcurl|libmicrohttpd|libssl|libseccomp")
 
+    def dump(self):
+        """The name of the one dump of the target that a signal makes."""
+        before = self.dumps()
+        said = self.machine.journal("sampled").count("dumped into")
+        self.machine.run("systemctl", "kill", "--signal=USR1", "sampled")
+        support.wait_until(lambda: self.machine.journal("sampled").count("dumped into") > said, "the dumps are written")
+        (name,) = self.dumps() - before
+        return name
+
     def test_a_signal_dumps_what_the_targets_do(self):
         time.sleep(3)
-        before = self.dumps()
-        self.machine.run("systemctl", "kill", "--signal=USR1", "sampled")
-        support.wait_until(lambda: self.dumps() - before, "a dump in " + DUMPS)
-        (name,) = self.dumps() - before
+        name = self.dump()
         lines = support.parse_collapsed(self.machine.run("cat", DUMPS + "/" + name).stdout.encode())
         total = sum(line.count for line in lines)
         known = sum(line.count for line in lines if {"outermost", "innermost"} <= {frame[0] for frame in line.frames})
         self.assertGreater(total, 49)
         self.assertGreater(known, 0.9 * total)
-        self.assertEqual(self.machine.run("stat", "--format=%A %U", DUMPS + "/" + name).stdout, "-rw------- sampled\n")
+        self.assertEqual(self.machine.run("stat", "--format=%A %U", DUMPS + "/" + name).stdout, "-rw-r----- sampled\n")
 
     def test_a_reload_goes_on_with_the_new_configuration(self):
         pid = self.pid("sampled")
@@ -140,6 +146,8 @@ class Service(unittest.TestCase):
         support.wait_until(lambda: re.search(r"\b97\b", self.machine.run("sampled", "ctl", "list").stdout), "the new rate")
         self.assertEqual(self.pid("sampled"), pid)
         self.assertEqual(self.machine.show("sampled", "ActiveState", "NRestarts"), {"ActiveState": "active", "NRestarts": "0"})
+        time.sleep(2)
+        self.assertTrue(self.dump(), "one, of before and after")
 
     def test_mistakes_in_the_configuration_leave_the_old_in_force(self):
         pid = self.pid("sampled")
