@@ -9,6 +9,9 @@
 #include "aggregator/history_state.h"
 #include "aggregator/records.h"
 
+/* The service has one for each rule there ever was. */
+#define GROUPS_MAX (1u << 20)
+
 int history_new(struct history **ret_history, const struct history_options *options)
 {
 	struct history *h = calloc(1, sizeof(*h));
@@ -42,6 +45,7 @@ void history_free(struct history *h)
 	sums_release(&h->scratch[1]);
 	buf_release(&h->bytes);
 	symbols_release(&h->symbols);
+	free(h->modes);
 	free(h);
 }
 
@@ -212,6 +216,34 @@ static uint32_t find_leaf(struct history *h, struct history_thread *thread)
 	return node;
 }
 
+int history_set_mode(struct history *h, uint32_t group, enum sample_mode mode)
+{
+	if (group >= h->mode_count) {
+		uint32_t count = group + 16;
+		uint8_t *modes = group < GROUPS_MAX ? realloc(h->modes, count) : NULL;
+
+		if (!modes)
+			return -ENOMEM;
+		memset(modes + h->mode_count, MODE_WALL, count - h->mode_count);
+		h->modes = modes;
+		h->mode_count = count;
+	}
+	h->modes[group] = (uint8_t)mode;
+	return 0;
+}
+
+static bool is_wanted(const struct history *h, const struct book *book, unsigned status)
+{
+	switch (book->group < h->mode_count ? h->modes[book->group] : MODE_WALL) {
+	case MODE_CPU:
+		return status & STATUS_ON_CPU;
+	case MODE_GIL:
+		return status & STATUS_GIL;
+	default:
+		return true;
+	}
+}
+
 static int feed_stack(struct history *h, const struct rec_stack *record)
 {
 	struct history_thread *thread = keyed_find(&h->threads, record->thread);
@@ -233,6 +265,10 @@ static int feed_stack(struct history *h, const struct rec_stack *record)
 		return err;
 	}
 	begin_at(h, record->t_first_ns);
+	if (!err && !is_wanted(h, book, record->status)) {
+		book->open.facts[FACT_FILTERED] += record->count;
+		return 0;
+	}
 	if (h->open.to_ns < record->t_last_ns)
 		h->open.to_ns = record->t_last_ns;
 	leaf = err ? CALL_NONE : find_leaf(h, thread);

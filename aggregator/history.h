@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "aggregator/aggregator.h"
 #include "aggregator/profile.h"
 #include "sampler/record.h"
 
@@ -72,6 +73,9 @@ struct history_query {
 int history_new(struct history **ret_history, const struct history_options *options);
 void history_free(struct history *history);
 
+/* Which samples of a group's targets count from now on; those that do not are counted as filtered. Else all do. 0 or -ENOMEM. */
+int history_set_mode(struct history *history, uint32_t group, enum sample_mode mode);
+
 /* Takes in one record. 0, -EPROTO (the record makes no sense; it is left out), -ENOMEM (counted). */
 int history_feed(struct history *history, const struct rec_head *record);
 /* Ends the slice that is open, and opens the next: to be called when a REC_MARK has been fed, with its time, since samples and facts agree there.
@@ -87,23 +91,6 @@ int history_sums(const struct history *history, const struct history_query *quer
 /* The share, 0 to 1, of a part's wall time in which a function of this name was on the stack; 0 where there is no time. 0 or -ENOMEM. */
 int history_function_share(const struct history *history, const struct history_query *query, const char *name,
                            double *ret_share);
-
-/* A process that has a part of its own. */
-struct history_process {
-	int32_t pid;
-	uint64_t start_time;
-	const char *name; /* command line */
-	uint32_t group;
-	uint32_t version;
-	bool ended;
-	struct rec_facts facts; /* its last: since it was attached */
-};
-
-/* Calls take() with each; what it returns, if not 0, ends this and is returned. */
-int history_each_process(const struct history *history,
-                         int (*take)(void *context, const struct history_process *process), void *context);
-/* The sums of the facts of all that was ever fed; without target, interval and times. */
-void history_total(const struct history *history, struct rec_facts *ret_facts);
 
 /* A process that has a part of its own. */
 struct history_process {

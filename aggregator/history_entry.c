@@ -147,7 +147,9 @@ static uint64_t foretold(const uint64_t base[FACT_COUNT], const uint64_t facts[F
 	uint64_t sum = base[fact];
 
 	if (fact == FACT_SAMPLES)
-		return sum + facts[FACT_OUT_OF_MEMORY] + facts[FACT_MALFORMED];
+		return sum + facts[FACT_OUT_OF_MEMORY] + facts[FACT_MALFORMED] + facts[FACT_FILTERED];
+	if (fact == FACT_CREDITED && facts[FACT_READS] < facts[FACT_TICKS]) /* a process that is not read all the time is parked */
+		return facts[FACT_TICKS] - facts[FACT_READS];
 	if (fact == FACT_ATTEMPTS) {
 		sum = facts[FACT_SAMPLES];
 		for (int i = 0; i < LOSS_CAUSES; i++)
@@ -274,7 +276,8 @@ static void get_facts(const struct entry *entry, const uint64_t base[FACT_COUNT]
 		if (differ >> i & 1)
 			differences[i] = varint_unzigzag(varint_get(&at));
 	for (int i = 0; i < FACT_COUNT; i++)
-		ret_facts[i] = i == FACT_SAMPLES || i == FACT_ATTEMPTS ? 0 : base[i] + differences[i];
+		ret_facts[i] = i == FACT_SAMPLES || i == FACT_ATTEMPTS || i == FACT_CREDITED ? 0 : base[i] + differences[i];
+	ret_facts[FACT_CREDITED] = foretold(base, ret_facts, FACT_CREDITED) + differences[FACT_CREDITED];
 	ret_facts[FACT_SAMPLES] = foretold(base, ret_facts, FACT_SAMPLES) + differences[FACT_SAMPLES];
 	ret_facts[FACT_ATTEMPTS] = foretold(base, ret_facts, FACT_ATTEMPTS) + differences[FACT_ATTEMPTS];
 }

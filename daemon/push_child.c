@@ -21,7 +21,7 @@
 #include "exporters/facts.h"
 #include "exporters/service_name.h"
 
-#define GIVE_UP_NS (30 * NS_PER_S)
+#define GIVE_UP_NS (15 * NS_PER_S)
 
 enum { LABELS_MAX = 6 };
 

@@ -44,6 +44,19 @@ uint32_t service_group(void *context, const struct config_rule *rule)
 	return ++groups->count;
 }
 
+/* The history counts what the rules say. */
+static void set_modes(struct service *s, const struct config *config)
+{
+	for (size_t i = 0; i < config->rule_count; i++) {
+		const struct config_rule *rule = &config->rules[i];
+		uint32_t group = service_group(&s->groups, rule);
+
+		if (history_set_mode(collector_lock(s->collector), group, rule->mode))
+			service_log("rule %s: out of memory for its mode", rule->name);
+		collector_unlock(s->collector);
+	}
+}
+
 static int add_event(struct service *s, int fd, enum service_event event)
 {
 	struct epoll_event want = {.events = EPOLLIN, .data.u64 = EVENT_DATA(event)};
@@ -111,6 +124,8 @@ static int start(struct service *s, struct fault *fault)
 		err = control_open(&s->control, &asking, fault);
 	if (!err)
 		err = collector_start(&s->collector, s->ring, s->history, c->history.slice_ns);
+	if (!err)
+		set_modes(s, c);
 	if (!err)
 		err = dumper_start(&s->dumper, c, s->collector, fault);
 	if (!err)
@@ -197,6 +212,7 @@ static void say_mistake(void *context, const struct fault *fault)
 
 static void use_config(struct service *s, struct config *config, struct triggers *triggers)
 {
+	set_modes(s, config);
 	watch_reconfigure(s->watch, config);
 	collector_set_slice(s->collector, config->history.slice_ns);
 	s->governor.budget = config->budget.cpu;

@@ -21,10 +21,16 @@ static void set_call(struct code *code, uint32_t unit, uint8_t calling, uint32_t
 		set_bits(code->seldom, at, at, units);
 }
 
+static bool is_plain(const struct pyabi *abi, uint8_t opcode)
+{
+	return memchr(abi->plain_opcodes, opcode, strlen((const char *)abi->plain_opcodes)) != NULL;
+}
+
 void bytecode_read(const struct pyabi *abi, const struct remote *r, struct code *code)
 {
 	uint32_t units = code->bytecode_bytes / 2;
 	uint8_t *bytes;
+	bool whole;
 
 	if (abi->frames != FRAMES_STACK || code->bytecode_bytes > SCANNED_MAX)
 		return;
@@ -35,9 +41,14 @@ void bytecode_read(const struct pyabi *abi, const struct remote *r, struct code 
 	code->calling = calloc(units / 8 + 1, 1);
 	code->resuming = calloc(units / 8 + 1, 1);
 	code->seldom = calloc(units / 8 + 1, 1);
-	for (uint32_t i = 0; code->leaving && code->calling && code->resuming && code->seldom && i < units; i++) {
+	code->plain = calloc(units / 8 + 1, 1);
+	whole = code->leaving && code->calling && code->resuming && code->seldom && code->plain;
+	for (uint32_t i = 0; whole && i < units; i++) {
 		uint8_t opcode = bytes[2 * i], calling = abi->calling[opcode];
 
+		/* A caller can stand at a call's last cache, which may look like anything. */
+		if (is_plain(abi, opcode) && !code_bit(code->calling, 2 * i) && !code_bit(code->resuming, 2 * i))
+			set_bits(code->plain, i, i, units);
 		if (memchr(abi->leaving_opcodes, opcode, strlen((const char *)abi->leaving_opcodes)))
 			set_bits(code->leaving, i, i, units);
 		if (calling == CALLING_SUBSCRIPT || calling == CALLING_QUIET_SUBSCRIPT)
@@ -53,6 +64,20 @@ void bytecode_read(const struct pyabi *abi, const struct remote *r, struct code 
 	}
 out:
 	free(bytes);
+}
+
+bool bytecode_has_call(const struct pyabi *abi, const struct remote *r, const struct code *code, int64_t offset,
+                       bool direct)
+{
+	uint8_t opcode;
+
+	if (code->traceable_bytes >= code->bytecode_bytes) /* the interpreter's own */
+		return true;
+	if (direct)
+		return code_calls(code, offset) || code_resumes(code, offset);
+	if (!code->plain || offset >= (int64_t)code->bytecode_bytes || !code_bit(code->plain, offset))
+		return true;
+	return r && remote_read(r, code->bytecode + (uint64_t)offset, &opcode, 1) == 0 && !is_plain(abi, opcode);
 }
 
 bool bytecode_may_call(const struct pyabi *abi, const struct remote *r, const struct code *code, int64_t offset)

@@ -74,6 +74,7 @@ static void code_free(struct code *code)
 	free(code->calling);
 	free(code->resuming);
 	free(code->seldom);
+	free(code->plain);
 	free(code->indirect);
 	free(code->sites);
 	free(code);

@@ -31,6 +31,7 @@ struct code {
 	uint8_t *seldom; /* owned; of the bits of `calling`, those of instructions that mostly call nothing */
 	uint8_t *
 		resuming; /* owned; a bit for each unit at which a frame that resumed a generator can stand; NULL: not known */
+	uint8_t *plain; /* owned; a bit for each unit at which no Python code runs (plain_opcodes); NULL: not known */
 	uint8_t *
 		indirect; /* owned; a bit for each unit at which C, or a generator's resumption, was seen to lead on to a frame */
 	struct callsite *sites; /* owned; by offset; to 3.10 */

@@ -134,8 +134,15 @@ static int walk_frames(struct walker *w, struct thread *t, raddr_t current)
 	if (memcmp(&before, &t->disagreement, sizeof(before)) != 0) {
 		t->stands = 0;
 	} else if (++t->stands >= STANDS) {
+		err = walk_chain(w, t, current);
 		t->agreed = true;
-		return walk_chain(w, t, current);
+		if (!w->refuted && err != -EPROTO)
+			return err;
+		/* It was being changed itself, or the thread only seemed to stand: the frames are right. */
+		err = walk_up(w, t, current, &leaf);
+		if (err)
+			return err;
+		cut_left(w, t, &leaf);
 	} else {
 		return outside ? leave_outside(w, current) : -EAGAIN;
 	}

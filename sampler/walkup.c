@@ -81,12 +81,6 @@ static int check_root_link(const struct climb *c, raddr_t link)
 	return 0;
 }
 
-/* 3.11: C called it. */
-static bool bytes_is_entry(const struct pyabi *abi, const uint8_t *bytes)
-{
-	return abi->frame.is_entry != ABSENT && bytes[abi->frame.is_entry];
-}
-
 /* Does a data-stack frame called from `caller` begin here? Directly (from C, too, in 3.11), or through a shim that links to
  * the caller. -EAGAIN: two moments in one copy. */
 static int is_called_from(struct climb *c, raddr_t at, const uint8_t *bytes, raddr_t caller, bool suspended)
@@ -99,9 +93,9 @@ static int is_called_from(struct climb *c, raddr_t at, const uint8_t *bytes, rad
 
 	if (addr == 0)
 		return 0;
-	if (link == caller && suspended && !c->calls && !bytes_is_entry(abi, bytes))
+	if (link == caller && suspended && !c->calls && !frame_is_entry(abi, bytes))
 		return -EAGAIN; /* where no instruction can call: two moments in one copy */
-	if (link == caller && (suspended || !bytes_is_entry(abi, bytes)))
+	if (link == caller && (suspended || !frame_is_entry(abi, bytes)))
 		return suspended;
 	if (link != caller && (!frame_may_be(link) || thread_in_chunks(c->t, link)))
 		return 0;
@@ -463,7 +457,8 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 		                                           .offset = offset,
 		                                           .generator = generator,
 		                                           .direct = caller != 0 && frame_previous(abi, bytes) == caller &&
-		                                                     !bytes_is_entry(abi, bytes),
+		                                                     !frame_is_entry(abi, bytes),
+		                                           .stored = frame_is_stored(abi, bytes, code),
 		                                           .awaited = awaited,
 		                                           .proven = (awaited || !(generator && on_generator)) &&
 		                                                     is_proven(&c, frame)}))

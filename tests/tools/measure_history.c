@@ -145,6 +145,7 @@ static void run_slice(uint32_t processes, uint64_t from_ns)
 
 	for (uint32_t p = 0; p < processes; p++) {
 		struct rec_facts *f = &facts[p];
+		uint64_t reads = p < BUSY ? TICKS : roll(3);
 
 		f->runs += p < BUSY ? run_busy(p, from_ns) : run_parked(p, from_ns);
 		f->target = p + 1;
@@ -153,7 +154,8 @@ static void run_slice(uint32_t processes, uint64_t from_ns)
 		f->ticks += TICKS;
 		f->samples += TICKS * PARKED_THREADS;
 		f->attempts += TICKS * PARKED_THREADS;
-		f->reads += p < BUSY ? TICKS : roll(3);
+		f->reads += reads;
+		f->ticks_credited += TICKS - reads;
 		f->read_segments += p < BUSY ? TICKS * 8 : 0;
 		f->read_bytes += p < BUSY ? TICKS * 20000 + roll(100000) : 0;
 		f->read_ns += p < BUSY ? TICKS * 9000 + roll(100000) : 0;
