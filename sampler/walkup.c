@@ -88,7 +88,7 @@ static bool bytes_is_entry(const struct pyabi *abi, const uint8_t *bytes)
 }
 
 /* Does a data-stack frame called from `caller` begin here? Directly (from C, too, in 3.11), or through a shim that links to
- * the caller. -EAGAIN: two moments in one copy. */
+ * the caller. -EAGAIN: a light look cannot tell. */
 static int is_called_from(struct climb *c, raddr_t at, const uint8_t *bytes, raddr_t caller, bool suspended)
 {
 	const struct pyabi *abi = c->w->abi;
@@ -99,8 +99,6 @@ static int is_called_from(struct climb *c, raddr_t at, const uint8_t *bytes, rad
 
 	if (addr == 0)
 		return 0;
-	if (link == caller && suspended && !c->calls && !bytes_is_entry(abi, bytes))
-		return -EAGAIN; /* where no instruction can call: two moments in one copy */
 	if (link == caller && (suspended || !bytes_is_entry(abi, bytes)))
 		return suspended;
 	if (link != caller && (!frame_may_be(link) || thread_in_chunks(c->t, link)))
@@ -198,6 +196,14 @@ static const uint8_t *generator_below(struct climb *c, uint32_t chunk, raddr_t a
 	return running_generator(c, caller, ret_frame);
 }
 
+/* Whether a frame that began is linked to a caller that says it is suspended, but stands where no instruction can call: two moments in
+ * one copy. One that has not begun was left behind by the call of a generator function, and says nothing. */
+static bool is_torn(const struct climb *c, const uint8_t *bytes, raddr_t caller, bool suspended, enum life life)
+{
+	return life != LIFE_NONE && suspended && !c->calls && frame_previous(c->w->abi, bytes) == caller &&
+	       !bytes_is_entry(c->w->abi, bytes);
+}
+
 /* The next frame above `caller`: its bytes and address, or NULL with *ret_err 0: the caller is the leaf. */
 static const uint8_t *next_frame(struct climb *c, raddr_t caller, bool suspended, raddr_t *ret_frame, int *ret_err)
 {
@@ -230,6 +236,10 @@ static const uint8_t *next_frame(struct climb *c, raddr_t caller, bool suspended
 				return generator;
 		}
 		life = err > 0 ? life_of(c, k, at, bytes) : LIFE_NONE;
+		if (is_torn(c, bytes, caller, suspended, life)) {
+			*ret_err = -EAGAIN;
+			return NULL;
+		}
 		if (life == LIFE_RUNS) {
 			c->chunk = k;
 			*ret_frame = at;
