@@ -68,8 +68,9 @@ void apart_age(struct apart *apart, uint64_t tick);
 /* Remembers what a frame links back to; and what is remembered, or zeros. */
 void apart_note_link(struct apart *apart, struct apart_link link);
 struct apart_link apart_link(const struct apart *apart, raddr_t frame);
-/* Remembers for some ticks that what lies there is no frame; and whether that is remembered. */
+/* Remembers for some ticks that what lies there is no frame; forgets it; and whether that is remembered. */
 void apart_note_none(struct apart *apart, raddr_t addr, uint64_t tick);
+void apart_forget_none(struct apart *apart, raddr_t addr);
 bool apart_is_none(const struct apart *apart, raddr_t addr, uint64_t tick);
 
 #endif
