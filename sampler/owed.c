@@ -50,24 +50,29 @@ static bool is_of(const struct owed *owed, const struct thread *t, uint64_t func
 	return owed->thread == t->id && owed->function == function;
 }
 
-bool owed_add(struct target *target, const struct thread *t, uint64_t function, uint16_t status, uint64_t now_ns,
-              uint64_t weight_ns)
+bool owed_add(struct target *target, const struct owed *samples)
 {
 	uint32_t i = 0;
 	struct owed *owed;
 
-	while (i < target->owed_count && !(is_of(&target->owed[i], t, function) && target->owed[i].status == status))
+	while (i < target->owed_count &&
+	       !(target->owed[i].thread == samples->thread && target->owed[i].function == samples->function &&
+	         target->owed[i].status == samples->status))
 		i++;
 	if (i == OWED_MAX)
 		return false;
 	owed = &target->owed[i];
 	if (i == target->owed_count) {
-		*owed = (struct owed){.thread = t->id, .function = function, .status = status, .t_first_ns = now_ns};
+		*owed = *samples;
 		target->owed_count++;
+		return true;
 	}
-	owed->count++;
-	owed->t_last_ns = now_ns;
-	owed->weight_ns += weight_ns;
+	owed->count += samples->count;
+	owed->weight_ns += samples->weight_ns;
+	if (owed->t_first_ns > samples->t_first_ns)
+		owed->t_first_ns = samples->t_first_ns;
+	if (owed->t_last_ns < samples->t_last_ns)
+		owed->t_last_ns = samples->t_last_ns;
 	return true;
 }
 

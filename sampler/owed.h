@@ -15,9 +15,8 @@
 uint64_t owed_current(struct walker *w, struct thread *t);
 /* The innermost function of t->seen. */
 uint64_t owed_leaf(const struct walker *w, const struct thread *t);
-/* Puts the sample off. False: too many are, or in vain. */
-bool owed_add(struct target *target, const struct thread *t, uint64_t function, uint16_t status, uint64_t now_ns,
-              uint64_t weight_ns);
+/* Puts samples off. False: too many are. */
+bool owed_add(struct target *target, const struct owed *samples);
 bool owed_any(const struct target *target, const struct thread *t, uint64_t function);
 /* Counts what is owed to this function at the stack in t->seen. */
 void owed_pay(struct target *target, struct thread *t, uint64_t function);
