@@ -17,7 +17,7 @@ uint64_t owed_current(struct walker *w, struct thread *t);
 uint64_t owed_leaf(const struct walker *w, const struct thread *t);
 /* Puts samples off. False: too many are. */
 bool owed_add(struct target *target, const struct owed *samples);
-bool owed_any(const struct target *target, const struct thread *t, uint64_t function);
+bool owed_any(struct target *target, const struct thread *t, uint64_t function);
 /* Counts what is owed to this function at the stack in t->seen. */
 void owed_pay(struct target *target, struct thread *t, uint64_t function);
 /* Those of this thread (NULL: of all), or older than ten seconds, are lost as torn. */

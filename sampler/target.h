@@ -65,9 +65,11 @@ struct owed {
 	uint64_t function; /* a code object's content */
 	uint16_t status;
 	uint64_t t_first_ns, t_last_ns, weight_ns;
+	uint32_t next; /* with the same hash of thread and function: its index, plus 1; 0: none */
 };
 
-#define OWED_MAX 128u
+#define OWED_MAX   2048u /* functions that are defined anew all the time are many */
+#define OWED_HEADS 1024u
 
 struct target {
 	struct target *next; /* in a list of targets handed over */
@@ -113,7 +115,9 @@ struct target {
 	uint32_t held_latest; /* index of the one that a sample was added to last */
 	struct resumed resumed;
 	struct owed owed[OWED_MAX];
+	uint32_t owed_heads[OWED_HEADS]; /* by hash of thread and function: index, plus 1; 0: none */
 	uint32_t owed_count;
+	uint64_t t_owed_ns; /* when old ones were last looked for */
 	uint64_t random;
 	uint64_t edges_learnt; /* grows with each stack whose calls were learnt */
 	uint64_t t_judged_ns;
