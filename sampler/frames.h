@@ -19,6 +19,7 @@ struct pyframe { /* what one sample keeps of a frame */
 	bool generator; /* it lies in an object of its own (3.11+) */
 	bool direct;    /* the interpreter's loop runs it for its caller, without C between them */
 	bool awaited;   /* its caller's own frame names it */
+	bool placed;    /* where its caller stands was told by it, which is called from there only (struct resumed) */
 	bool proven;    /* it was its caller's callee while they were read, later than the rest */
 };
 

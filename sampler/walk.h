@@ -20,7 +20,7 @@ struct walker {
 	const struct remote *remote;
 	struct codes *codes;
 	struct edges *edges; /* the calls that are known */
-	const struct resumed *resumed;
+	struct resumed *resumed;
 	struct plan *plan; /* that holds the copy */
 	uint64_t tick;
 	uint64_t now_ns;

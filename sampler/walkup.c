@@ -11,6 +11,7 @@
 #include <errno.h>
 
 #include "base/hash.h"
+#include "sampler/bytecode.h"
 #include "sampler/links.h"
 #include "sampler/record.h"
 #include "sampler/walk.h"
@@ -19,6 +20,7 @@
  * oracles' shares agree best with those of the stopped programs (tests/oracle/run --bias; 3.11 to 3.15). */
 #define LEFT_OF   4
 #define SHIMS_MAX 256 /* below the outermost frame */
+#define SOUGHT_TICKS 16 /* a search for a specialised call takes two microseconds */
 
 struct climb {
 	struct walker *w;
@@ -272,6 +274,21 @@ static bool no_call_between(const struct code *code, int64_t from, int64_t to)
 	return from <= to;
 }
 
+/* Where one call of a function is specialised for the callee, it is called there. Believed like what was seen: found so again and again, and
+ * nowhere else. */
+static bool find_specialised(const struct climb *c, const struct code *code, const struct code *callee, int64_t *ret_place)
+{
+	struct walker *w = c->w;
+
+	if (callee->version == 0 || w->light || w->tick - w->resumed->sought_tick < SOUGHT_TICKS)
+		return false;
+	w->resumed->sought_tick = w->tick;
+	if (!bytecode_find_call(w->abi, w->remote, code, callee->version, ret_place))
+		return false;
+	resumed_note(w->resumed, code->content, callee->content, *ret_place);
+	return resumed_find(w->resumed, code->content, callee->content, ret_place);
+}
+
 /* A generator's frame is copied after the data stack. The frame above it that links to it says where it stood when that was copied: where
  * its function calls that one from one place only, and it has gone on from there since. */
 static bool stood_at(const struct climb *c, raddr_t frame, const struct code *code, int64_t *offset)
@@ -286,7 +303,8 @@ static bool stood_at(const struct climb *c, raddr_t frame, const struct code *co
 		return false;
 	callee = codes_find(c->w->codes, frame_code(abi, above));
 	if (!callee || life_of(c, c->chunk, c->top, above) != LIFE_RUNS ||
-	    !resumed_find(c->w->resumed, code->content, callee->content, &place) ||
+	    !(resumed_find(c->w->resumed, code->content, callee->content, &place) ||
+	      find_specialised(c, code, callee, &place)) ||
 	    !no_call_between(code, place, *offset))
 		return false;
 	*offset = place;
@@ -404,6 +422,7 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 	raddr_t frame;
 	const struct link *sender = NULL; /* the last frame, a generator's, stands where it sends to another one */
 	bool on_generator = false;        /* the last frame is one's */
+	bool stood = false;               /* where the last frame stands follows from what it calls */
 	bool plain;                       /* so far */
 	int err;
 
@@ -438,7 +457,7 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 	for (uint32_t steps = 0; bytes; steps++) {
 		raddr_t addr = frame_code(abi, bytes);
 		bool generator = frame_is_generator(abi, bytes);
-		bool suspended, kept, resumed, awaited;
+		bool suspended, kept, resumed, awaited, placed;
 		raddr_t caller = *ret_leaf;
 		const struct link *link = generator ? links_find(&c.links, frame) : NULL;
 		int64_t offset;
@@ -457,7 +476,9 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 			w->doubted = addr;
 			return -EAGAIN;
 		}
-		resumed = generator && c.top != 0 && stood_at(&c, frame, code, &offset);
+		placed = stood;
+		stood = generator && c.top != 0 && stood_at(&c, frame, code, &offset);
+		resumed = stood;
 		if (link && link->yielded) {
 			t->late = t->recalled = true;
 			if (links_to(&c.links, false, frame))
@@ -475,6 +496,7 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 		                                           .direct = caller != 0 && frame_previous(abi, bytes) == caller &&
 		                                                     !bytes_is_entry(abi, bytes),
 		                                           .awaited = awaited,
+		                                           .placed = placed,
 		                                           .proven = (awaited || !(generator && on_generator)) &&
 		                                                     is_proven(&c, frame)}))
 			return -ENOMEM;
