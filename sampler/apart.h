@@ -11,7 +11,7 @@
 #include "sampler/plan.h"
 
 #define APART_FRAMES   64u
-#define APART_FETCHES  40u  /* pieces that one look reads by themselves */
+#define APART_FETCHES  40u /* pieces that one look reads by themselves */
 #define APART_PROVEN   10u
 #define APART_BYTES    192u /* of a frame whose size is not known */
 #define APART_NO_FRAME 256u

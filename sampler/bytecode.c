@@ -6,8 +6,8 @@
 
 #define CACHES_MAX 9 /* units behind an instruction that calls */
 /* struct _PyCallCache (Include/internal/pycore_code.h): a counter, then the version, both behind the instruction. */
-#define VERSION_AT  4
-#define SOUGHT_MAX  4096 /* bytes */
+#define VERSION_AT 4
+#define SOUGHT_MAX 4096 /* bytes */
 
 static void set_bits(uint8_t *bits, uint32_t first, uint32_t last, uint32_t units)
 {

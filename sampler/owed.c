@@ -6,7 +6,7 @@
 
 #define OWED_NS   (10 * NS_PER_S)
 #define SWEEP_NS  (100 * NS_PER_MS) /* old ones are looked for no more often than this */
-#define LINKS_MAX 8 /* followed from the current frame down to the function that ran */
+#define LINKS_MAX 8                 /* followed from the current frame down to the function that ran */
 
 static uint64_t content_of(struct walker *w, raddr_t addr)
 {

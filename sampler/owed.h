@@ -2,7 +2,8 @@
 /* Samples that are owed. A coroutine that runs for a microsecond has yielded by the time its frame can be copied: at the instant of the
  * sample it is known which function ran, but not on which line, nor who awaits it. To read again until a stack is whole would favour
  * what stands longer. So the sample waits for the next whole stack of the thread with this function innermost, and is counted there,
- * with its own time and status: every function gets its share, and every stack shown is one that the thread had. */
+ * with its own time and status: every function gets its share, and every stack shown is one that the thread had. A table by thread and
+ * function. */
 #ifndef SAMPLED_SAMPLER_OWED_H
 #define SAMPLED_SAMPLER_OWED_H
 

@@ -110,9 +110,10 @@ struct target {
 	raddr_t gil_holder; /* thread state, to 3.11 */
 	struct held held[HELD_MAX];
 	uint64_t held_keys[HELD_MAX]; /* hash of thread, status and stack of each */
-	uint64_t held_leaves[HELD_MAX]; /* the functions innermost in each (content), while there is no other stack with it; else 0 */
+	uint64_t held_leaves
+		[HELD_MAX]; /* the functions innermost in each (content), while there is no other stack with it; else 0 */
 	uint32_t held_count, held_wanting; /* of them, so many have none */
-	uint32_t held_latest; /* index of the one that a sample was added to last */
+	uint32_t held_latest;              /* index of the one that a sample was added to last */
 	struct resumed resumed;
 	struct owed owed[OWED_MAX];
 	uint32_t owed_heads[OWED_HEADS]; /* by hash of thread and function: index, plus 1; 0: none */

@@ -28,9 +28,9 @@ struct walker {
 	raddr_t doubted; /* code that an instruction pointer does not lie in: what is cached may be of an object before it. 0: none */
 	bool moves;           /* thread_moves() of the thread whose calls are asked about */
 	enum retry_cause why; /* the thread has to be read again */
-	bool light;      /* the thread state was not read: -EAGAIN where it is needed, or */
-	bool unclear;    /* it would have told whether a frame was left */
-	bool chase;      /* the chain of the current frame leads to what else would not be found */
+	bool light;           /* the thread state was not read: -EAGAIN where it is needed, or */
+	bool unclear;         /* it would have told whether a frame was left */
+	bool chase;           /* the chain of the current frame leads to what else would not be found */
 	raddr_t outside; /* the current frame, where it, or what it stands on, lies outside the data stack and was not found; else 0 */
 	raddr_t beyond; /* then: the code of the innermost frame in the copy of the data stack that C led on to; 0: none */
 	bool grew;      /* the guess has grown: reading again is worth while */

@@ -18,9 +18,9 @@
 
 /* Of so many frames that had been left when they were copied, all but one were alive when their caller was copied: by this share the
  * oracles' shares agree best with those of the stopped programs (tests/oracle/run --bias; 3.11 to 3.15). */
-#define LEFT_OF   4
-#define SHIMS_MAX 256 /* below the outermost frame */
-#define SOUGHT_TICKS 16 /* a search for a specialised call takes two microseconds */
+#define LEFT_OF      4
+#define SHIMS_MAX    256 /* below the outermost frame */
+#define SOUGHT_TICKS 16  /* a search for a specialised call takes two microseconds */
 
 struct climb {
 	struct walker *w;
@@ -276,7 +276,8 @@ static bool no_call_between(const struct code *code, int64_t from, int64_t to)
 
 /* Where one call of a function is specialised for the callee, it is called there. Believed like what was seen: found so again and again, and
  * nowhere else. */
-static bool find_specialised(const struct climb *c, const struct code *code, const struct code *callee, int64_t *ret_place)
+static bool find_specialised(const struct climb *c, const struct code *code, const struct code *callee,
+                             int64_t *ret_place)
 {
 	struct walker *w = c->w;
 
@@ -489,16 +490,17 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 		awaited = sender && link_awaits(abi, sender, frame);
 		kept = generator || offset >= (int64_t)code->traceable_bytes;
 		if (kept &&
-		    !stack_push(&t->seen, (struct pyframe){.frame = frame,
-		                                           .code = addr,
-		                                           .offset = offset,
-		                                           .generator = generator,
-		                                           .direct = caller != 0 && frame_previous(abi, bytes) == caller &&
-		                                                     !bytes_is_entry(abi, bytes),
-		                                           .awaited = awaited,
-		                                           .placed = placed,
-		                                           .proven = (awaited || !(generator && on_generator)) &&
-		                                                     is_proven(&c, frame)}))
+		    !stack_push(&t->seen,
+		                (struct pyframe){.frame = frame,
+		                                 .code = addr,
+		                                 .offset = offset,
+		                                 .generator = generator,
+		                                 .direct = caller != 0 && frame_previous(abi, bytes) == caller &&
+		                                           !bytes_is_entry(abi, bytes),
+		                                 .awaited = awaited,
+		                                 .placed = placed,
+		                                 .proven = (awaited || !(generator && on_generator)) &&
+		                                           is_proven(&c, frame)}))
 			return -ENOMEM;
 		on_generator = generator;
 		sender = link && code->resuming && code_resumes(code, offset) ? link : NULL;
