@@ -23,13 +23,20 @@ static uint64_t held_key(const struct thread *t, uint16_t status)
 	return key;
 }
 
+/* Functions are many, and held stacks seldom want one: most are told by a bit. */
+static uint64_t bit_of(uint64_t function)
+{
+	return UINT64_C(1) << (function >> 58);
+}
+
 static void want_other(struct target *target, uint32_t i)
 {
 	struct held *held = &target->held[i];
 
 	held->other.depth = 0;
 	target->held_leaves[i] = codes_content(target->codes, held->stack.frames[held->stack.depth - 1].code);
-	target->held_wanting += target->held_leaves[i] != 0;
+	if (target->held_leaves[i] != 0)
+		target->held_wanted |= bit_of(target->held_leaves[i]);
 }
 
 /* Stacks are held by the hundred: without room to spare. */
@@ -91,22 +98,25 @@ int held_add(struct target *target, const struct thread *t, uint16_t status, boo
 
 void held_offer(struct target *target, const struct thread *t, uint64_t function)
 {
-	for (uint32_t i = 0; function != 0 && i < target->held_count; i++) {
+	uint64_t wanted = 0;
+
+	if (function == 0 || !(target->held_wanted & bit_of(function)))
+		return;
+	for (uint32_t i = 0; i < target->held_count; i++) {
 		struct held *held = &target->held[i];
 
-		if (target->held_leaves[i] != function || held->thread != t->id ||
-		    !copy_exactly(&held->other, &t->seen))
-			continue;
-		target->held_leaves[i] = 0;
-		target->held_wanting--;
+		if (target->held_leaves[i] == function && held->thread == t->id && copy_exactly(&held->other, &t->seen))
+			target->held_leaves[i] = 0;
+		else if (target->held_leaves[i] != 0)
+			wanted |= bit_of(target->held_leaves[i]);
 	}
+	target->held_wanted = wanted;
 }
 
 static void drop_held(struct target *target, uint32_t i)
 {
 	struct held gone = target->held[i];
 
-	target->held_wanting -= target->held_leaves[i] != 0;
 	target->held[i] = target->held[--target->held_count];
 	target->held[target->held_count] = gone; /* its room stays for the next */
 	target->held_leaves[i] = target->held_leaves[target->held_count];

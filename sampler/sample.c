@@ -134,7 +134,7 @@ static void accept(struct target *target, struct thread *t, const struct walker 
 {
 	if (target->owed_count > 0)
 		owed_pay(target, t, owed_leaf(w, t));
-	if (target->held_wanting > 0)
+	if (target->held_wanted)
 		held_offer(target, t, owed_leaf(w, t));
 	recheck_accepted(target, t, w->now_ns);
 	if (t->seen.apart)

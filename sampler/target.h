@@ -112,8 +112,9 @@ struct target {
 	uint64_t held_keys[HELD_MAX]; /* hash of thread, status and stack of each */
 	uint64_t held_leaves
 		[HELD_MAX]; /* the functions innermost in each (content), while there is no other stack with it; else 0 */
-	uint32_t held_count, held_wanting; /* of them, so many have none */
-	uint32_t held_latest;              /* index of the one that a sample was added to last */
+	uint32_t held_count;
+	uint64_t held_wanted; /* a bit for each of held_leaves, by hash; some more may be set */
+	uint32_t held_latest; /* index of the one that a sample was added to last */
 	struct resumed resumed;
 	struct owed owed[OWED_MAX];
 	uint32_t owed_heads[OWED_HEADS]; /* by hash of thread and function: index, plus 1; 0: none */
