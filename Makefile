@@ -182,7 +182,8 @@ $(BUILD)/units/%: systemd/% FORCE
 	@sed 's,/usr/bin/sampled,$(PREFIX)/bin/sampled,' $< >$@
 
 MANUALS := $(wildcard docs/*.[158])
-INSTALLED := $(PREFIX)/bin/sampled $(UNITS:%=$(UNITDIR)/%) $(SYSUSERSDIR)/sampled.conf $(TMPFILESDIR)/sampled.conf \
+EXAMPLE := $(PREFIX)/share/doc/sampled/examples/push.conf
+INSTALLED := $(PREFIX)/bin/sampled $(EXAMPLE) $(UNITS:%=$(UNITDIR)/%) $(SYSUSERSDIR)/sampled.conf $(TMPFILESDIR)/sampled.conf \
 	$(foreach page,$(MANUALS),$(PREFIX)/share/man/man$(subst .,,$(suffix $(page)))/$(notdir $(page)))
 CONFIG := $(DESTDIR)$(SYSCONFDIR)/sampled/sampled.conf
 install: all $(UNITS:%=$(BUILD)/units/%) ## install the program, its manual, units and configuration: PREFIX, DESTDIR, UNITDIR, SYSCONFDIR
@@ -191,6 +192,7 @@ install: all $(UNITS:%=$(BUILD)/units/%) ## install the program, its manual, uni
 	install -D -m 0644 systemd/sampled.sysusers.conf $(DESTDIR)$(SYSUSERSDIR)/sampled.conf
 	install -D -m 0644 systemd/sampled.tmpfiles.conf $(DESTDIR)$(TMPFILESDIR)/sampled.conf
 	for page in $(MANUALS); do install -D -m 0644 -t $(DESTDIR)$(PREFIX)/share/man/man$${page##*.} $$page; done
+	install -D -m 0644 systemd/push.conf $(DESTDIR)$(EXAMPLE)
 	[ -e $(CONFIG) ] || install -D -m 0644 systemd/sampled.conf $(CONFIG)
 uninstall: ## remove what install put there, but a configuration that was changed
 	rm -f $(INSTALLED:%=$(DESTDIR)%)

@@ -156,6 +156,10 @@ static int note_process(void *context, const struct history_process *process)
 	struct process_list *list = context;
 	struct found_process *items;
 
+	/* One that was attached anew, as a reload does, is in the history twice, and one query finds both. */
+	for (size_t i = 0; i < list->count; i++)
+		if (list->items[i].pid == process->pid && list->items[i].start_time == process->start_time)
+			return 0;
 	if (list->count == list->room) {
 		list->room = list->room ? 2 * list->room : 64;
 		items = realloc(list->items, list->room * sizeof(*items));

@@ -5,6 +5,9 @@
 #include <string.h>
 
 #define CACHES_MAX 9 /* units behind an instruction that calls */
+/* struct _PyCallCache (Include/internal/pycore_code.h): a counter, then the version, both behind the instruction. */
+#define VERSION_AT 4
+#define SOUGHT_MAX 4096 /* bytes */
 
 static void set_bits(uint8_t *bits, uint32_t first, uint32_t last, uint32_t units)
 {
@@ -100,4 +103,31 @@ bool bytecode_may_call(const struct pyabi *abi, const struct remote *r, const st
 			                                       : (calling & CALLING_QUIET) == 0;
 	}
 	return true;
+}
+
+/* Whether such an instruction is a call that was specialised for one function. */
+static bool is_for_one(uint8_t calling)
+{
+	return calling < CALLING_QUIET_SUBSCRIPT && (calling & CALLING_PUSHES) &&
+	       !(calling & (CALLING_RESUMES | CALLING_SELDOM));
+}
+
+bool bytecode_find_call(const struct pyabi *abi, const struct remote *r, const struct code *code, uint32_t version,
+                        int64_t *ret_offset)
+{
+	uint8_t bytes[SOUGHT_MAX];
+	uint32_t found = 0;
+
+	if (version == 0 || code->bytecode_bytes > sizeof(bytes) ||
+	    remote_read(r, code->bytecode, bytes, code->bytecode_bytes) != 0)
+		return false;
+	for (uint32_t at = 0; at + VERSION_AT + sizeof(version) <= code->bytecode_bytes; at += 2) {
+		uint8_t calling = abi->calling[bytes[at]];
+
+		if (!is_for_one(calling) || memcmp(bytes + at + VERSION_AT, &version, sizeof(version)) != 0)
+			continue;
+		*ret_offset = (int64_t)at + 2 * ((calling & CALLING_UNITS) - 1);
+		found++;
+	}
+	return found == 1;
 }

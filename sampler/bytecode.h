@@ -22,4 +22,9 @@ bool bytecode_has_call(const struct pyabi *abi, const struct remote *r, const st
  * it is specialised for what does not, nor where mostly nothing is called and it is not specialised for what is. */
 bool bytecode_may_call(const struct pyabi *abi, const struct remote *r, const struct code *code, int64_t offset);
 
+/* The one place at which a frame of this code stands while it is in a call that is specialised for the functions of a code object with
+ * this version (struct code). False: there is none, or several; or it cannot be read. */
+bool bytecode_find_call(const struct pyabi *abi, const struct remote *r, const struct code *code, uint32_t version,
+                        int64_t *ret_offset);
+
 #endif

@@ -40,6 +40,7 @@ struct code {
 	uint64_t caller;      /* where frames of it were called from: a hash of code and instruction; 0: not seen yet */
 	uint32_t caller_seen; /* so often, and never from anywhere else */
 	bool callers_differ;
+	uint32_t version;  /* co_version, which is that of its functions, too: 3.12+; 0: none */
 	uint64_t identity; /* hash of the words that tell this code object from the next at its address */
 	uint64_t content;  /* hash of what it says: name, file, lines, length: equal for one that is compiled again */
 	uint64_t loaded_ns;

@@ -20,6 +20,7 @@ struct pyframe { /* what one sample keeps of a frame */
 	bool direct;    /* the interpreter's loop runs it for its caller, without C between them */
 	bool stored;    /* its stack pointer is stored (to 3.13): it is suspended in a call, below a finalizer, or traced */
 	bool awaited;   /* its caller's own frame names it */
+	bool placed;    /* where its caller stands was told by it, which is called from there only (struct resumed) */
 	bool proven;    /* it was its caller's callee while they were read, later than the rest */
 };
 
@@ -132,7 +133,8 @@ static inline bool frame_is_left(const struct pyabi *abi, const uint8_t *bytes, 
 }
 
 /* Whether an exception is leaving it, or it is being traced: its stack pointer is stored at an instruction that calls nothing. */
-static inline bool frame_is_interrupted(const struct pyabi *abi, const uint8_t *bytes, const struct code *code, int64_t offset)
+static inline bool frame_is_interrupted(const struct pyabi *abi, const uint8_t *bytes, const struct code *code,
+                                        int64_t offset)
 {
 	return abi->call_mark == CALL_MARK_STACKTOP && frame_i32(bytes, abi->frame.stacktop) >= (int32_t)code->locals &&
 	       code->traceable_bytes < code->bytecode_bytes && !code_calls(code, offset) && !code_resumes(code, offset);

@@ -103,11 +103,14 @@ static void pay_other(struct target *target, struct thread *t, struct walker *w)
 /* Puts a sample off until the next whole stack with the function that was seen to run. 0: done. */
 static int put_off(struct target *target, struct thread *t, struct walker *w, uint64_t function, uint64_t weight_ns)
 {
-	uint16_t status;
+	struct owed owed = {.thread = t->id,
+	                    .count = 1,
+	                    .function = function,
+	                    .t_first_ns = w->now_ns,
+	                    .t_last_ns = w->now_ns,
+	                    .weight_ns = weight_ns};
 
-	if (status_of(target, t, w, &status) != 0 || !owed_add(target, t, function, status, w->now_ns, weight_ns))
-		return -EAGAIN;
-	return -EINPROGRESS;
+	return status_of(target, t, w, &owed.status) == 0 && owed_add(target, &owed) ? -EINPROGRESS : -EAGAIN;
 }
 
 /* Notes where the generators of a whole stack call what lies above them on the data stack. */
@@ -131,6 +134,8 @@ static void accept(struct target *target, struct thread *t, const struct walker 
 {
 	if (target->owed_count > 0)
 		owed_pay(target, t, owed_leaf(w, t));
+	if (target->held_wanted)
+		held_offer(target, t, owed_leaf(w, t));
 	recheck_accepted(target, t, w->now_ns);
 	if (t->seen.apart)
 		note_resumed(target, t);

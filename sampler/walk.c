@@ -202,8 +202,11 @@ int walk_chain(struct walker *w, struct thread *t, raddr_t current)
 
 		if (++steps > 2 * REC_DEPTH_MAX || !frame_may_be(frame))
 			return -EPROTO;
-		if (!bytes && abi->frames == FRAMES_STACK && !thread_in_chunks(t, frame))
+		if (!bytes && abi->frames == FRAMES_STACK && !thread_in_chunks(t, frame)) {
+			if (t->apart)
+				apart_forget_none(t->apart, frame); /* the thread stands, and it is one now */
 			bytes = links_copy(w, t, frame, 0, &copied);
+		}
 		if (!bytes) {
 			if (abi->frames == FRAMES_HEAP && !thread_want(t, frame, w->tick))
 				return -ENOMEM;

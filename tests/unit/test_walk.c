@@ -189,7 +189,7 @@ Test(walk, no_call_is_learnt_where_none_can_be, .init = begin, .fini = end)
 {
 	struct edges *edges;
 
-	cr_assert_eq(edges_new(&edges), 0);
+	cr_assert_eq(edges_new(&edges, false), 0);
 	push(make_code("caller"), AT_STORE_ATTR, SUSPENDED, true);
 	push(make_code("callee"), AT_LOAD, RUNS, true);
 	expect_stack(previous, 2);
