@@ -150,7 +150,7 @@ $(BUILD)/header/%.ok: % $(BUILD)/flags
 $(HEADER_CHECKS): $(HEADERS)
 check-headers: $(HEADER_CHECKS)
 
-# Quick, about ten minutes; BENCH_FULL=1 takes every workload and peer, and most of an hour; BENCH_ARGS: tests/bench/run --help.
+# Quick, half an hour with the service; BENCH_FULL=1 takes every workload and peer, and well over an hour; BENCH_ARGS: tests/bench/run --help.
 $(BUILD)/tests/bench/limit: $(BUILD)/obj/tests/bench/limit.o $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(CFLAGS) $(SAN_FLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^)
