@@ -192,20 +192,24 @@ def measure_credited(count, busy, period, work, options):
     }
 
 
+def beyond_chance(found):
+    return max(found["wrong"] - found["chance"], 0)
+
+
 def stamp(seconds):
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
 
 def show_credited(report, options):
     columns = ("workload", "ticks credited %", "ticks reached %", "truth's Hz", "not sampled %", "elsewhere: all threads %", "by chance",
-               "the main threads %", "by chance", "main threads, each for itself %", "by chance", "wrong of credited %")
+               "the main threads %", "by chance", "main threads, each for itself %", "by chance", "beyond chance, of credited %")
     report.head("Credited time against the same processes read at each tick of %d Hz, for %g s. Where (innermost function) and how (on a CPU, "
                 "idle) the service has a thread's time, and the truth has not:" % (truth_rate_hz(), options.seconds), columns)
     for name, count, busy, period, work in [workload for workload in WORKLOADS if options.workload in workload[0]]:
         with failing(report, name):
             found = measure_credited(min(count, options.most), busy, period, work, options)
             report.keep("credited", dict(found, workload=name))
-            wrong = found["all"]["wrong"] / found["credited"] if found["credited"] > 0.001 else None
+            wrong = beyond_chance(found["all"]) / found["credited"] if found["credited"] > 0.001 else None
             pairs = [percent(found[part][key]) for part in ("all", "main", "single") for key in ("wrong", "chance")]
             report.row(name, percent(found["credited"], 1), percent(found["reached"], 1), "%.0f" % found["truth_hz"],
                        percent(found["unsampled"]), *pairs, percent(wrong) if wrong is not None else "–")
