@@ -83,6 +83,7 @@ void target_write_facts(struct target *target)
 	target->facts.symbols = symtab_defined(target->symbols);
 	*record = target->facts;
 	record->head = head;
+	/* They become attempts when they are decided: so at each mark attempts are samples and losses, and never fall. */
 	record->attempts -= undecided(target);
 	ring_commit(target->ring);
 }
