@@ -52,7 +52,7 @@ FUZZ_BIN := $(FUZZ_SRC:%.c=$(BUILD)/%)
 Q := $(if $(filter 1,$(V)),,@)
 say = $(if $(filter 1,$(V)),,@printf '  %-5s %s\n' $(1) $(2);)
 
-.PHONY: all objects unit stress browser oracle fuzz check check-full check-headers bench bench-formats bench-history demo clean install uninstall deb format-check \
+.PHONY: all objects unit stress browser oracle fuzz check check-full check-headers bench bench-formats bench-history bench-service demo clean install uninstall deb format-check \
 	help FORCE
 .DELETE_ON_ERROR:
 all: $(BUILD)/sampled ## build the program: build/sampled
@@ -154,11 +154,11 @@ check-headers: $(HEADER_CHECKS)
 $(BUILD)/tests/bench/limit: $(BUILD)/obj/tests/bench/limit.o $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(CFLAGS) $(SAN_FLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^)
-bench: all $(BUILD)/tests/bench/limit $(BUILD)/tests/oracle/truth $(BUILD)/tests/tools/make_recording ## measure: rate, CPU a sample, memory, what the target loses, formats
+bench: all $(BUILD)/tests/bench/limit $(BUILD)/tests/oracle/truth $(BUILD)/tests/tools/make_recording ## measure: rate, CPU a sample, memory, what the target loses, formats, the service
 	$(Q)tests/bench/setup-peers $(if $(BENCH_FULL),,tachyon austin) || true
 	$(Q)SAMPLED=$(BUILD)/sampled LIMIT=$(BUILD)/tests/bench/limit SAMPLED_TRUTH=$(BUILD)/tests/oracle/truth $(PYTHON) \
 		tests/bench/run $(if $(BENCH_FULL),--full) $(BENCH_ARGS)
-	$(if $(BENCH_ARGS),,$(Q)$(MAKE) --no-print-directory bench-formats bench-history)
+	$(if $(BENCH_ARGS),,$(Q)$(MAKE) --no-print-directory bench-formats bench-service)
 
 bench-formats: all $(BUILD)/tests/tools/make_recording ## measure: ten million samples into each format, bytes a sample beside the peers
 	$(Q)tests/bench/setup-peers tachyon austin || true
@@ -166,6 +166,11 @@ bench-formats: all $(BUILD)/tests/tools/make_recording ## measure: ten million s
 
 bench-history: $(BUILD)/tests/tools/measure_history ## measure: bytes a slice of the service's history, and how far back 64 MiB reach
 	$(Q)MEASURE_HISTORY=$(BUILD)/tests/tools/measure_history $(PYTHON) tests/bench/history.py
+
+# As root; BENCH_FULL=1 takes three rounds instead of one.
+bench-service: all $(BUILD)/tests/bench/limit $(BUILD)/tests/tools/measure_history ## measure: cores by number of processes, credited time, budget, dumps, history
+	$(Q)SAMPLED=$(BUILD)/sampled LIMIT=$(BUILD)/tests/bench/limit MEASURE_HISTORY=$(BUILD)/tests/tools/measure_history $(PYTHON) \
+		tests/bench/service.py $(if $(BENCH_FULL),--rounds 3) $(BENCH_ARGS)
 
 demo: all ## profile a small Python program for 5 s: ./flamegraph.html
 	$(Q)SAMPLED=$(BUILD)/sampled PYTHON=$(PYTHON) tests/demo.sh

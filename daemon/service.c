@@ -323,6 +323,8 @@ static void drain(struct service *s)
 {
 	if (s->sampler)
 		sampler_stop(s->sampler);
+	if (s->ring)
+		ring_close(s->ring); /* as the sampler does, if it has run */
 	if (s->collector)
 		collector_join(s->collector);
 	if (s->dumper && s->config->push.spool)
