@@ -121,7 +121,7 @@ class Kept(unittest.TestCase):
             service.write("rate = much\n")
             service.signal(signal.SIGHUP)
             support.wait_until(lambda: service.json("status")["reloads_failed"] == 1, "it has refused its configuration")
-            self.assertIn("sampled.conf:9: ", service.said())
+            self.assertIn("sampled.conf:10: ", service.said())
             self.assertTrue(service.is_sampled(target.pid))
             status, seconds = service.stop()
             self.assertEqual(status, 0, service.said())
