@@ -202,29 +202,42 @@ static void short_name(char *line)
 		memmove(line, slash + 1, strlen(slash + 1) + 1);
 }
 
+static int dump_one(struct dumper *d, const struct dump_job *job, struct found_process *process, size_t *ret_count)
+{
+	struct history_query query = job->query;
+	struct profile *profile;
+	int err;
+
+	query.pid = process->pid;
+	query.start_time = process->start_time;
+	err = take_profile(d, &query, &profile);
+	if (err)
+		return err;
+	if (profile_sum(profile, VALUE_SAMPLES) > 0) {
+		short_name(process->name);
+		*ret_count += write_files(d, profile, query.pid, process->name);
+	}
+	profile_free(profile);
+	return 0;
+}
+
 static int dump_each(struct dumper *d, const struct dump_job *job, size_t *ret_count)
 {
 	struct process_list list = {0};
-	struct profile *profile;
+	size_t left_out = 0;
 	int err = history_each_process(collector_lock(d->collector), note_process, &list);
 
 	collector_unlock(d->collector);
 	for (size_t i = 0; i < list.count; i++) {
-		struct history_query query = job->query;
-
-		query.pid = list.items[i].pid;
-		query.start_time = list.items[i].start_time;
-		if (!err)
-			err = take_profile(d, &query, &profile);
-		if (!err && profile_sum(profile, VALUE_SAMPLES) > 0) {
-			short_name(list.items[i].name);
-			*ret_count += write_files(d, profile, query.pid, list.items[i].name);
-		}
-		if (!err)
-			profile_free(profile);
+		if (!err && dumper_is_late(d))
+			left_out++;
+		else if (!err)
+			err = dump_one(d, job, &list.items[i], ret_count);
 		free(list.items[i].name);
 	}
 	free(list.items);
+	if (left_out)
+		service_log("ended before %zu of %zu processes were dumped", left_out, list.count);
 	return err;
 }
 
