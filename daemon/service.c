@@ -25,9 +25,9 @@
 #define LOOK_NS    (1 * NS_PER_S) /* at the budget, and for the sign of life */
 enum { MMAP_BYTES = 32 * 1024, TRIM_BYTES = 256 * 1024 };
 
-uint32_t service_group(void *context, const struct config_rule *rule)
+uint32_t service_group(void *service, const struct config_rule *rule)
 {
-	struct groups *groups = context;
+	struct groups *groups = &((struct service *)service)->groups;
 	char **names;
 
 	for (uint32_t i = 0; i < groups->count; i++)
@@ -48,7 +48,7 @@ void service_set_modes(struct service *s, const struct config *config)
 {
 	for (size_t i = 0; i < config->rule_count; i++) {
 		const struct config_rule *rule = &config->rules[i];
-		uint32_t group = service_group(&s->groups, rule);
+		uint32_t group = service_group(s, rule);
 
 		if (history_set_mode(collector_lock(s->collector), group, rule->mode))
 			service_log("rule %s: out of memory for its mode", rule->name);
@@ -102,7 +102,8 @@ static int start(struct service *s, struct fault *fault)
 	                                 .epoll_tag = EVENT_DATA(EVENT_PROCESS),
 	                                 .verbose = s->options->verbose,
 	                                 .group = service_group,
-	                                 .context = &s->groups};
+	                                 .ended = service_note_ended,
+	                                 .context = s};
 	const struct control_options asking = {.path = s->options->socket ? s->options->socket : CONTROL_PATH,
 	                                       .inherited_fd = -1,
 	                                       .owner = geteuid(),
@@ -164,6 +165,7 @@ static void stop(struct service *s)
 	sampler_free(s->sampler);
 	ring_free(s->ring);
 	history_free(s->history);
+	service_forget_ended(s);
 	for (uint32_t i = 0; i < s->groups.count; i++)
 		free(s->groups.names[i]);
 	free(s->groups.names);

@@ -200,8 +200,11 @@ void watch_collect(struct watch *watch)
 		const struct pyproc *proc = target_proc(target);
 		struct watched *item = watch_find_own(watch, proc->pid);
 
-		if (item && item->start_time == proc->start_time && item->state == WATCH_SAMPLED)
+		if (item && item->start_time == proc->start_time && item->state == WATCH_SAMPLED) {
+			if (watch->options.ended)
+				watch->options.ended(watch->options.context, item);
 			watch_look_again(watch, item, target_is_execed(target));
+		}
 		target_free(target);
 	}
 }
