@@ -9,8 +9,11 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "daemon/dumper_state.h"
 #include "daemon/service_log.h"
+
+#define PATIENCE_NS (1 * NS_PER_S)
 
 void dump_labels_release(struct dump_labels *labels)
 {
@@ -135,6 +138,7 @@ void dumper_free(struct dumper *d)
 		return;
 	pthread_mutex_lock(&d->lock);
 	d->ending = true;
+	d->end_ns = clock_now_ns() + PATIENCE_NS;
 	pthread_cond_signal(&d->wake);
 	pthread_mutex_unlock(&d->lock);
 	pthread_join(d->thread, NULL);
@@ -143,6 +147,16 @@ void dumper_free(struct dumper *d)
 	pthread_mutex_destroy(&d->places_lock);
 	pthread_mutex_destroy(&d->lock);
 	free(d);
+}
+
+bool dumper_is_late(struct dumper *d)
+{
+	bool late;
+
+	pthread_mutex_lock(&d->lock);
+	late = d->ending && clock_now_ns() > d->end_ns;
+	pthread_mutex_unlock(&d->lock);
+	return late;
 }
 
 int dumper_ask(struct dumper *d, struct dump_job *job)

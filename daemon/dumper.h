@@ -49,7 +49,7 @@ struct dumper_counts {
 /* The collector stays the caller's and must outlive it. Opens the directories. 0 or -errno with *fault filled. */
 int dumper_start(struct dumper **ret_dumper, const struct config *config, struct collector *collector,
                  struct fault *fault);
-/* Does what is queued, and ends; at most some `patience_ns` later it leaves out what is not begun. NULL is fine. */
+/* Does what is queued, and ends; after a second, files of dumps that are not begun are left out. NULL is fine. */
 void dumper_free(struct dumper *dumper);
 
 /* Queues a job, which is the dumper's then, texts and reply too. -ENOBUFS: so much is queued already; it was dropped, and its client told. */

@@ -33,10 +33,13 @@ struct dumper {
 	size_t queued;
 	uint64_t mark;
 	bool ending, sweep;
+	uint64_t end_ns; /* when ending: no file of a dump is begun after this */
 	struct dumper_counts counts;
 };
 
 void dumper_close_places(struct dump_places *places);
+/* The service ends, and has waited for long enough. */
+bool dumper_is_late(struct dumper *dumper);
 /* The writer's thread: does a job, and answers its client. */
 void dumper_do(struct dumper *dumper, const struct dump_job *job);
 void dumper_sweep_now(struct dumper *dumper);

@@ -12,6 +12,7 @@
 #include "daemon/dumper_state.h"
 #include "daemon/error.h"
 #include "daemon/service_log.h"
+#include "daemon/spool_files.h"
 
 /* Of several processes: which they are. */
 struct process_list {
@@ -44,35 +45,59 @@ static int open_spool(struct dump_places *places, const struct config_push *push
 	places->spool_fd = open(push->spool, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (places->spool_fd < 0)
 		return fault_set(fault, -errno, "systemd-tmpfiles makes it", "%s: %s", push->spool, strerror(errno));
-	return places->spool ? 0 : fault_set(fault, -ENOMEM, "", "out of memory");
+	if (!places->spool)
+		return fault_set(fault, -ENOMEM, "", "out of memory");
+	spool_sweep(places->spool_fd); /* what one that was killed left unfinished */
+	return 0;
 }
 
-int dumper_reconfigure(struct dumper *d, const struct config *config, struct fault *fault)
+static void note_dumps(struct dumper *d)
+{
+	const struct retention *r = &d->places.retention;
+
+	d->counts.files = r->count;
+	d->counts.bytes = r->bytes;
+	d->counts.removed =
+		r->removed.by_count + r->removed.by_bytes + r->removed.by_age + r->removed.by_full_disk;
+}
+
+/* With the places locked: what is unfinished is removed, and the list of dumps read, so that nothing may be written meanwhile. */
+static int open_places(struct dump_places *places, const struct config *config, struct fault *fault)
 {
 	const struct config_dump *dump = &config->dump;
 	const struct retention_limits limits = {
 		.count = dump->keep_count, .bytes = dump->keep_bytes, .age_ns = dump->keep_age_ns};
-	struct dump_places places = {.spool_fd = -1, .retention.fd = -1, .formats = dump->formats}, before;
-	int err = retention_open(&places.retention, dump->directory, &limits, fault);
+	int err = retention_open(&places->retention, dump->directory, &limits, fault);
 
 	if (err)
-		places.retention.fd = -1;
+		places->retention.fd = -1;
 	if (!err)
-		err = open_spool(&places, &config->push, fault);
-	places.directory = strdup(dump->directory);
-	places.pattern = strdup(dump->name);
-	if (!err && (!places.directory || !places.pattern))
+		err = open_spool(places, &config->push, fault);
+	places->directory = strdup(dump->directory);
+	places->pattern = strdup(dump->name);
+	if (!err && (!places->directory || !places->pattern))
 		err = fault_set(fault, -ENOMEM, "", "out of memory");
-	if (err) {
-		dumper_close_places(&places);
-		return err;
-	}
+	return err;
+}
+
+int dumper_reconfigure(struct dumper *d, const struct config *config, struct fault *fault)
+{
+	struct dump_places places = {.spool_fd = -1, .retention.fd = -1, .formats = config->dump.formats}, before;
+	int err;
+
 	pthread_mutex_lock(&d->places_lock);
-	before = d->places;
-	d->places = places;
+	err = open_places(&places, config, fault);
+	if (!err) {
+		before = d->places;
+		places.retention.removed = before.retention.removed;
+		d->places = places;
+		pthread_mutex_lock(&d->lock);
+		note_dumps(d);
+		pthread_mutex_unlock(&d->lock);
+	}
 	pthread_mutex_unlock(&d->places_lock);
-	dumper_close_places(&before);
-	return 0;
+	dumper_close_places(err ? &places : &before);
+	return err;
 }
 
 /* The profile of a part of the history. 0 or -ENOMEM. */
@@ -116,15 +141,10 @@ static int write_dump(void *context, int fd)
 
 static void count_dumps(struct dumper *d, bool failed)
 {
-	const struct retention *r = &d->places.retention;
-
 	pthread_mutex_lock(&d->lock);
 	d->counts.written += !failed;
 	d->counts.failed += failed;
-	d->counts.files = r->count;
-	d->counts.bytes = r->bytes;
-	d->counts.removed =
-		r->removed.by_count + r->removed.by_bytes + r->removed.by_age + r->removed.by_full_disk;
+	note_dumps(d);
 	pthread_mutex_unlock(&d->lock);
 }
 
@@ -186,29 +206,42 @@ static void short_name(char *line)
 		memmove(line, slash + 1, strlen(slash + 1) + 1);
 }
 
+static int dump_one(struct dumper *d, const struct dump_job *job, struct found_process *process, size_t *ret_count)
+{
+	struct history_query query = job->query;
+	struct profile *profile;
+	int err;
+
+	query.pid = process->pid;
+	query.start_time = process->start_time;
+	err = take_profile(d, &query, &profile);
+	if (err)
+		return err;
+	if (profile_sum(profile, VALUE_SAMPLES) > 0) {
+		short_name(process->name);
+		*ret_count += write_files(d, profile, query.pid, process->name);
+	}
+	profile_free(profile);
+	return 0;
+}
+
 static int dump_each(struct dumper *d, const struct dump_job *job, size_t *ret_count)
 {
 	struct process_list list = {0};
-	struct profile *profile;
+	size_t left_out = 0;
 	int err = history_each_process(collector_lock(d->collector), note_process, &list);
 
 	collector_unlock(d->collector);
 	for (size_t i = 0; i < list.count; i++) {
-		struct history_query query = job->query;
-
-		query.pid = list.items[i].pid;
-		query.start_time = list.items[i].start_time;
-		if (!err)
-			err = take_profile(d, &query, &profile);
-		if (!err && profile_sum(profile, VALUE_SAMPLES) > 0) {
-			short_name(list.items[i].name);
-			*ret_count += write_files(d, profile, query.pid, list.items[i].name);
-		}
-		if (!err)
-			profile_free(profile);
+		if (!err && dumper_is_late(d))
+			left_out++;
+		else if (!err)
+			err = dump_one(d, job, &list.items[i], ret_count);
 		free(list.items[i].name);
 	}
 	free(list.items);
+	if (left_out)
+		service_log("ended before %zu of %zu processes were dumped", left_out, list.count);
 	return err;
 }
 
@@ -328,5 +361,8 @@ void dumper_sweep_now(struct dumper *d)
 	pthread_mutex_lock(&d->places_lock);
 	if (retention_sweep(&d->places.retention, time(NULL)) != 0)
 		service_log("cannot remove old dumps from %s", d->places.directory);
+	pthread_mutex_lock(&d->lock);
+	note_dumps(d);
+	pthread_mutex_unlock(&d->lock);
 	pthread_mutex_unlock(&d->places_lock);
 }

@@ -10,6 +10,8 @@
 #include "daemon/service_log.h"
 #include "daemon/service_state.h"
 
+enum { ENDED_MAX = 65536 }; /* that ended between two times of spooling */
+
 /* Where so much up to now begins; 0: the beginning. */
 static uint64_t begin_of(uint64_t last_ns)
 {
@@ -106,7 +108,7 @@ static void tell_triggers(struct service *s, const struct watched *item, uint64_
 static int add_labels(struct dump_labels *to, const struct service *s, const struct watched *item)
 {
 	const struct config_rule *rule = &s->config->rules[item->rule];
-	const char *service = item->about.unit[0] ? item->about.unit : item->about.name;
+	const char *service = item->about.unit && item->about.unit[0] ? item->about.unit : item->about.name;
 	char number[24], version[24];
 	int err;
 
@@ -140,6 +142,86 @@ static int add_rule_labels(struct dump_labels *to, const struct service *s, cons
 	return dump_labels_add(to, "host", s->host) || dump_labels_add(to, "rule", rule->name) ? -1 : 0;
 }
 
+/* Whether the process is one of the parts already. */
+static bool has_part(const struct dump_labelled *parts, size_t count, const struct history_query *query)
+{
+	for (size_t i = 0; i < count; i++)
+		if (parts[i].query.pid == query->pid && parts[i].query.start_time == query->start_time)
+			return true;
+	return false;
+}
+
+static bool is_noted(const struct service *s, const struct watched *item)
+{
+	for (size_t i = 0; i < s->ended_count; i++)
+		if (s->ended[i].pid == item->pid && s->ended[i].start_time == item->start_time)
+			return true;
+	return false;
+}
+
+void service_note_ended(void *service, const struct watched *item)
+{
+	struct ended_target ended = {.pid = item->pid, .start_time = item->start_time};
+	struct service *s = service;
+
+	if (!s->config->push.spool || s->config->push.per != PER_TARGET || is_noted(s, item))
+		return;
+	if (s->ended_count == s->ended_room) {
+		size_t room = s->ended_room ? 2 * s->ended_room : 16;
+		struct ended_target *larger = room <= ENDED_MAX ? realloc(s->ended, room * sizeof(*larger)) : NULL;
+
+		if (!larger) {
+			service_log("process %d ended, and what it did last is not spooled: too many did", (int)item->pid);
+			return;
+		}
+		s->ended = larger;
+		s->ended_room = room;
+	}
+	if (add_labels(&ended.labels, s, item))
+		dump_labels_release(&ended.labels);
+	else
+		s->ended[s->ended_count++] = ended;
+}
+
+void service_forget_ended(struct service *s)
+{
+	for (size_t i = 0; i < s->ended_count; i++)
+		dump_labels_release(&s->ended[i].labels);
+	free(s->ended);
+	s->ended = NULL;
+	s->ended_count = s->ended_room = 0;
+}
+
+/* Those that ended, but for one that goes on as another program; what took part twice is forgotten. */
+static bool fill_ended(struct service *s, struct dump_job *job, const struct history_query *window)
+{
+	size_t kept = 0;
+	bool filled = true;
+
+	for (size_t i = 0; i < s->ended_count; i++) {
+		struct ended_target *ended = &s->ended[i];
+		struct dump_labelled *part = &job->parts[job->part_count];
+
+		part->query = *window;
+		part->query.pid = ended->pid;
+		part->query.start_time = ended->start_time;
+		if (!has_part(job->parts, job->part_count, &part->query)) {
+			for (size_t k = 0; k < ended->labels.count && filled; k++)
+				filled = dump_labels_add(&part->labels, ended->labels.items[k].name,
+				                         ended->labels.items[k].value) == 0;
+			job->part_count++;
+		}
+		if (ended->spooled) {
+			dump_labels_release(&ended->labels);
+			continue;
+		}
+		ended->spooled = true;
+		s->ended[kept++] = *ended;
+	}
+	s->ended_count = kept;
+	return filled;
+}
+
 static bool fill_targets(struct service *s, struct dump_job *job, const struct history_query *window)
 {
 	for (size_t i = 0; i < watch_count(s->watch); i++) {
@@ -148,14 +230,14 @@ static bool fill_targets(struct service *s, struct dump_job *job, const struct h
 
 		if (item->state != WATCH_SAMPLED)
 			continue;
-		job->part_count++;
 		part->query = *window;
 		part->query.pid = item->pid;
 		part->query.start_time = item->start_time;
+		job->part_count++;
 		if (add_labels(&part->labels, s, item))
 			return false;
 	}
-	return true;
+	return fill_ended(s, job, window);
 }
 
 static bool fill_rules(struct service *s, struct dump_job *job, const struct history_query *window)
@@ -179,7 +261,7 @@ static bool fill_rules(struct service *s, struct dump_job *job, const struct his
 void service_spool(struct service *s)
 {
 	const struct config_push *push = &s->config->push;
-	size_t most = push->per == PER_TARGET ? watch_count(s->watch) : s->config->rule_count;
+	size_t most = push->per == PER_TARGET ? watch_count(s->watch) + s->ended_count : s->config->rule_count;
 	struct dump_job job = {.target = DUMP_TO_SPOOL, .mark = s->mark};
 	/* Whole slices, each once. */
 	const struct history_query window = {.from_ns = s->spooled_ns, .to_ns = collector_closed_ns(s->collector)};

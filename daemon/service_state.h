@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The insides of the service, shared by the files that make it up: service.c (its life and its event loop), service_answer.c (what clients ask)
+/* The insides of the service, shared by the files that make it up: service.c (its life), service_events.c (its event loop), service_answer.c (what clients ask)
  * and service_dump.c (what is dumped when). All of it is the main thread's. */
 #ifndef SAMPLED_DAEMON_SERVICE_STATE_H
 #define SAMPLED_DAEMON_SERVICE_STATE_H
@@ -28,6 +28,14 @@ struct groups {
 	uint32_t count;
 };
 
+/* A process that is sampled no more. Its last slice may be closed only after the next spooling: it takes part in two. */
+struct ended_target {
+	pid_t pid;
+	uint64_t start_time;
+	struct dump_labels labels;
+	bool spooled; /* once */
+};
+
 struct service {
 	const struct service_options *options;
 	const struct config *config;
@@ -42,6 +50,8 @@ struct service {
 	struct triggers *triggers;
 	struct groups groups;
 	struct governor governor;
+	struct ended_target *ended; /* owned; sampled since the last spooling, and no more; of PER_TARGET */
+	size_t ended_count, ended_room;
 	int epoll_fd, signal_fd, tick_fd;
 	char host[256];
 	uint64_t started_ns, started_realtime_ns;
@@ -56,6 +66,10 @@ struct service {
 	bool stopping;
 };
 
+/* service_events.c: until it is told to end. */
+void service_serve(struct service *service);
+/* The history counts what the rules say. */
+void service_set_modes(struct service *service, const struct config *config);
 /* Asks for what is under way to be written; the sequence number of the mark behind it. */
 uint64_t service_ask_mark(struct service *service);
 /* 0, or -errno when the configuration has mistakes, which were logged: the one before stays in force then. */
@@ -69,6 +83,9 @@ void service_take_mark(struct service *service);
 /* Puts what was sampled since the last time into the spool. */
 void service_spool(struct service *service);
 /* The number that a rule's targets have as their group. */
-uint32_t service_group(void *groups, const struct config_rule *rule);
+uint32_t service_group(void *service, const struct config_rule *rule);
+/* A process is sampled no more: what it did since the last time goes into the spool all the same. */
+void service_note_ended(void *service, const struct watched *item);
+void service_forget_ended(struct service *service);
 
 #endif

@@ -15,7 +15,7 @@
 
 enum {
 	SCAN_MS = 900,
-	SCAN_REST = 50, /* times as long as a scan took: it gets a fiftieth of one CPU at most */
+	SCAN_REST = 50, /* times the CPU time of a scan: it gets a fiftieth of one CPU at most */
 	STEP_MS = 20,   /* then others have their turn */
 };
 
@@ -155,12 +155,13 @@ static int scan(struct watch *w)
 
 static void scan_if_due(struct watch *w, uint64_t now_ns)
 {
-	uint64_t rest_ns;
+	uint64_t used_ns, rest_ns;
 
 	if (now_ns < w->next_scan_ns)
 		return;
+	used_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID); /* waiting for a CPU costs nobody anything */
 	(void)scan(w);
-	rest_ns = (clock_now_ns() - now_ns) * SCAN_REST;
+	rest_ns = (clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - used_ns) * SCAN_REST;
 	if (rest_ns < SCAN_MS * NS_PER_MS)
 		rest_ns = SCAN_MS * NS_PER_MS;
 	w->next_scan_ns = now_ns + rest_ns;
@@ -199,8 +200,11 @@ void watch_collect(struct watch *watch)
 		const struct pyproc *proc = target_proc(target);
 		struct watched *item = watch_find_own(watch, proc->pid);
 
-		if (item && item->start_time == proc->start_time && item->state == WATCH_SAMPLED)
+		if (item && item->start_time == proc->start_time && item->state == WATCH_SAMPLED) {
+			if (watch->options.ended)
+				watch->options.ended(watch->options.context, item);
 			watch_look_again(watch, item, target_is_execed(target));
+		}
 		target_free(target);
 	}
 }
@@ -209,7 +213,7 @@ void watch_exited(struct watch *watch, pid_t pid)
 {
 	struct watched *item = watch_find_own(watch, pid);
 
-	if (!item)
+	if (!item || item->pidfd < 0) /* that was another one's, which had the number before */
 		return;
 	watched_close(item);
 	if (item->state != WATCH_SAMPLED)

@@ -196,8 +196,15 @@ int watch_look(struct watch *w, struct watched *item)
 	if (changed < 0)
 		return changed;
 	if (changed) {
+		watched_close(item);
+		free(item->why);
+		item->why = NULL;
 		item->forced = item->detached = false;
 		watch_look_soon(item);
+	}
+	if (item->state == WATCH_SAMPLED) { /* it was only asked whether it is the same */
+		item->next_ns = UINT64_MAX;
+		return 0;
 	}
 	if (item->state == WATCH_KERNEL || item->detached) {
 		item->next_ns = UINT64_MAX;
@@ -234,16 +241,16 @@ void watch_match_anew(struct watch *w, struct watched *item, const struct config
 {
 	const struct config_rule *was = item->state == WATCH_SAMPLED ? &before->rules[item->rule] : NULL;
 	struct candidate candidate;
-	int rule;
+	int rule = RULES_NONE;
 
 	if (!was) {
 		watch_look_soon(item);
 		return;
 	}
-	if (candidate_read(item->pid, &candidate) != 0)
-		return; /* its end is on its way */
-	candidate.version = item->version >> 8;
-	rule = match(w, item, &candidate);
+	if (candidate_read(item->pid, &candidate) == 0) { /* else its end is on its way, it seems */
+		candidate.version = item->version >> 8;
+		rule = match(w, item, &candidate);
+	}
 	if (rule >= 0 && strcmp(w->options.config->rules[rule].name, was->name) == 0 &&
 	    w->options.config->rules[rule].interval_ns == item->interval_ns) {
 		item->rule = (size_t)rule;

@@ -140,7 +140,7 @@ enum retry_cause {
 };
 
 /* Cumulative since the target was attached, so that a lost record of this type loses nothing.
- * attempts = samples + the sum of lost[]. Of samples, those of the stacks in the stream up to here. */
+ * attempts = samples + the sum of lost[]: what is not decided yet is in neither. Of samples, those of the stacks in the stream up to here. */
 struct rec_facts {
 	struct rec_head head;
 	uint32_t target;

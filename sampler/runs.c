@@ -56,6 +56,23 @@ bool target_announce(struct target *target, enum target_event event, uint64_t no
 	return true;
 }
 
+/* Samples that are neither in the stream yet nor lost: held, owed, or of a run in progress. */
+static uint64_t undecided(const struct target *target)
+{
+	uint64_t count = 0;
+
+	for (uint32_t i = 0; i < target->thread_count; i++) {
+		const struct thread *t = target->threads[i];
+
+		count += t->run.count + (t->still && !t->shadow ? target->passed_ticks - t->still_ticks : 0);
+	}
+	for (uint32_t i = 0; i < target->held_count; i++)
+		count += target->held[i].count;
+	for (uint32_t i = 0; i < target->owed_count; i++)
+		count += target->owed[i].count;
+	return count;
+}
+
 void target_write_facts(struct target *target)
 {
 	struct rec_facts *record = ring_reserve(target->ring, sizeof(*record), REC_FACTS);
@@ -71,6 +88,8 @@ void target_write_facts(struct target *target)
 	target->facts.symbols = symtab_defined(target->symbols);
 	*record = target->facts;
 	record->head = head;
+	/* They become attempts when they are decided: so in each record attempts are samples and losses, and never fall. */
+	record->attempts -= undecided(target);
 	ring_commit(target->ring);
 }
 

@@ -23,7 +23,9 @@
 #define WATCH_NS      (500 * NS_PER_US) /* thread lists and `collecting` are read no more often than this */
 #define RELIST_NS     (1 * NS_PER_S)
 #define FACTS_NS      (1 * NS_PER_S)
-#define BLIND_TICKS   50        /* looks at the lists that made no sense, before the target is given up */
+#define BLIND_TICKS   50        /* looks at the lists that made no sense, before the target is given up; … */
+#define BLIND_LOOKS   5         /* … or so many, if they took a while: what execs is another process, and to be found soon */
+#define BLIND_NS      (200 * NS_PER_MS)
 #define WEIGHT_MAX_NS NS_PER_MS /* unthrottled: a sample stands for no more than this */
 
 /* A sample stands for no more than this. */
@@ -273,6 +275,16 @@ static bool is_same_process(const struct target *target)
 	return proc_stat_read(&stat, target->proc.pid, 0) == 0 && stat.start_time == target->proc.start_time;
 }
 
+/* Whether its lists have made no sense for so long that it is not what it was. */
+static bool is_blind(struct target *target, bool failed, uint64_t now_ns)
+{
+	if (!failed || target->blind_ticks == 0)
+		target->t_seen_ns = now_ns;
+	target->blind_ticks = failed ? target->blind_ticks + 1 : 0;
+	return target->blind_ticks > BLIND_TICKS ||
+	       (target->blind_ticks >= BLIND_LOOKS && now_ns - target->t_seen_ns >= BLIND_NS);
+}
+
 /* Reads the process, and its lists anew when the copy shows that they changed. */
 static int read_target(struct target *target, uint64_t now_ns)
 {
@@ -296,8 +308,7 @@ static int read_target(struct target *target, uint64_t now_ns)
 			err = target_list(target, now_ns);
 		if (err == -ESRCH)
 			return err;
-		target->blind_ticks = err ? target->blind_ticks + 1 : 0;
-		if (target->blind_ticks > BLIND_TICKS)
+		if (is_blind(target, err != 0, now_ns))
 			return -ESTALE;
 		err = read_all(target, true, now_ns);
 		if (!err)

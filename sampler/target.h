@@ -128,6 +128,7 @@ struct target {
 	uint64_t edges_judged;  /* its value when held samples were last judged */
 	struct rec_facts facts; /* head unused until it is written */
 	uint32_t blind_ticks;   /* consecutive ones in which the lists made no sense */
+	uint64_t t_seen_ns;     /* the first of these, or the latest in which they did */
 	bool configured;        /* target_configure() */
 	bool execed;            /* its memory is another program's now */
 	bool attached;          /* its REC_TARGET is in the stream */

@@ -121,7 +121,7 @@ class Kept(unittest.TestCase):
             service.write("rate = much\n")
             service.signal(signal.SIGHUP)
             support.wait_until(lambda: service.json("status")["reloads_failed"] == 1, "it has refused its configuration")
-            self.assertIn("sampled.conf:9: ", service.said())
+            self.assertIn("sampled.conf:10: ", service.said())
             self.assertTrue(service.is_sampled(target.pid))
             status, seconds = service.stop()
             self.assertEqual(status, 0, service.said())
@@ -177,7 +177,73 @@ class Kept(unittest.TestCase):
 
 
 @support.needs_python
+class Spooled(unittest.TestCase):
+    def test_each_sample_once(self):
+        """What is spooled of a process, one that has ended too, adds up to what a dump of it says."""
+        for end in (False, True):
+            with self.subTest(end=end), support.Target(support.newest(), "busy.py", 1) as target:
+                service = Service(of(target))
+                spool = service.path("spool")
+                os.mkdir(spool)
+                service.write("[push]\nspool = %s\ninterval = 1s\n" % spool)
+                with service:
+                    service.wait_sampled(target.pid)
+                    time.sleep(4)
+                    if end:
+                        target.stop()
+                        support.wait_until(lambda: service.listed(target.pid) is None, "it has gone")
+                        time.sleep(3)
+                        samples = json.loads(service.ctl("dump", target.pid, "-f", "jsonl", "-o", "-").stdout.splitlines()[0])["samples"]
+                    self.assertEqual(service.stop()[0], 0)
+                    spooled = sum(self.spooled(os.path.join(spool, name)) for name in os.listdir(spool))
+                    if end:
+                        self.assertEqual(spooled, samples)
+                    else:
+                        self.assertGreater(spooled, 150)
+
+    def spooled(self, path):
+        """The samples in a file of the spool: each item a line of JSON, and a profile behind it."""
+        with open(path, "rb") as file:
+            data = file.read()
+        head, _, data = data.partition(b"\n")
+        self.assertEqual(head, b"sampled-spool 1")
+        samples = 0
+        while data:
+            line, _, data = data.partition(b"\n")
+            item = json.loads(line)
+            self.assertEqual(item["labels"]["rule"], "all")
+            with open(path + ".pb.gz", "wb") as file:
+                file.write(data[: item["bytes"]])
+            data = data[item["bytes"]:]
+            done = support.sampled("convert", path + ".pb.gz", "-f", "jsonl", "-o", "-")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            samples += json.loads(done.stdout.splitlines()[0])["samples"]
+        return samples
+
+
+@support.needs_python
 class Asked(unittest.TestCase):
+    def test_a_file_that_only_root_may_read(self):
+        """Code that claims to come from it gets none of its lines into a dump."""
+        with support.Target(support.newest(), "busy.py", 1) as target:
+            secret = target.path("secret.py")
+            with open(secret, "w") as file:
+                file.write("# THE SECRET\n" * 40)
+            os.chmod(secret, 0o600)
+            program = "code = compile('def claims():\\n while True: sum(range(100))\\nclaims()', %r, 'exec'); exec(code)" % secret[len(target.python.root):]
+            process = subprocess.Popen([*target.python.argv, "-c", program])
+            try:
+                with Service("*claims*") as service:
+                    service.wait_sampled(process.pid)
+                    for format_ in ("flamegraph", "heatmap", "text", "speedscope", "jsonl"):
+                        done = service.ctl("dump", process.pid, "-f", format_, "-o", "-")
+                        self.assertEqual(done.returncode, 0, done.stderr)
+                        self.assertIn(b"claims", done.stdout)
+                        self.assertNotIn(b"THE SECRET", done.stdout)
+            finally:
+                process.kill()
+                process.wait()
+
     def test_users_see_their_own(self):
         support.need_root(self)
         python = cli.python_for_all()
