@@ -222,7 +222,7 @@ void control_step(struct control *control)
 			look_after(control, now_ns);
 		} else if (about >= CONTROL_PIPES) {
 			send_replies(control, now_ns);
-		} else if (control->clients[about].fd >= 0) {
+		} else if (about < CONTROL_CLIENTS_MAX && control->clients[about].fd >= 0) {
 			client_event(control, &control->clients[about], events[i].events, now_ns);
 		}
 	}

@@ -9,12 +9,14 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "daemon/watch_state.h"
 #include "sampler/procfs.h"
 
 enum {
 	SCAN_MS = 900,
+	SCAN_FULL_MS = 10000, /* though no process was made since the last time: for those that have gone */
 	SCAN_REST = 50, /* times the CPU time of a scan: it gets a fiftieth of one CPU at most */
 	STEP_MS = 20,   /* then others have their turn */
 };
@@ -153,12 +155,36 @@ static int scan(struct watch *w)
 	return 0;
 }
 
+/* The number of the process or thread that was made last, in which /proc/loadavg ends; 0: not to be had. */
+static pid_t last_made(void)
+{
+	struct buf text = {0};
+	const char *last = NULL;
+	pid_t pid = 0;
+
+	if (proc_read_file("/proc/loadavg", &text, 256) == 0)
+		last = strrchr(buf_text(&text), ' ');
+	if (last)
+		pid = (pid_t)strtol(last, NULL, 10);
+	buf_release(&text);
+	return pid;
+}
+
+/* A scan is most of what a host costs on which nothing happens, so there is none as long as no process was made. */
 static void scan_if_due(struct watch *w, uint64_t now_ns)
 {
 	uint64_t used_ns, rest_ns;
+	pid_t last;
 
 	if (now_ns < w->next_scan_ns)
 		return;
+	last = last_made();
+	if (last != 0 && last == w->last_made && now_ns < w->next_full_scan_ns) {
+		w->next_scan_ns = now_ns + SCAN_MS * NS_PER_MS;
+		return;
+	}
+	w->last_made = last;
+	w->next_full_scan_ns = now_ns + SCAN_FULL_MS * NS_PER_MS;
 	used_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID); /* waiting for a CPU costs nobody anything */
 	(void)scan(w);
 	rest_ns = (clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - used_ns) * SCAN_REST;

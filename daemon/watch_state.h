@@ -14,7 +14,8 @@ struct watch {
 	size_t count, room;
 	struct lookup pids; /* pid → index */
 	pid_t self;
-	uint64_t next_scan_ns;
+	uint64_t next_scan_ns, next_full_scan_ns;
+	pid_t last_made;   /* the youngest process or thread of the host, just before the latest scan */
 	uint64_t left_out; /* processes beyond the bound, at the latest scan */
 };
 
