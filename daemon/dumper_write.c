@@ -171,6 +171,14 @@ static size_t write_files(struct dumper *d, const struct profile *profile, pid_t
 	return count;
 }
 
+/* The name of the directory goes with its configuration. */
+static void say_count(struct dumper *d, size_t count)
+{
+	pthread_mutex_lock(&d->places_lock);
+	service_log("dumped into %s: %zu files", d->places.directory, count);
+	pthread_mutex_unlock(&d->places_lock);
+}
+
 static int note_process(void *context, const struct history_process *process)
 {
 	struct process_list *list = context;
@@ -256,7 +264,7 @@ static int dump_files(struct dumper *d, const struct dump_job *job)
 		profile_free(profile);
 	}
 	if (count)
-		service_log("dumped into %s: %zu files", d->places.directory, count);
+		say_count(d, count);
 	return err;
 }
 
