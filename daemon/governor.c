@@ -40,9 +40,9 @@ bool governor_look(struct governor *g, uint64_t now_ns, uint64_t used_ns)
 	if (now_ns > g->t_ns[first])
 		g->share = (double)(used_ns - g->used_ns[first]) / (double)(now_ns - g->t_ns[first]);
 	/* What was spent at another rate says nothing of this one; nor does the start, in which processes are opened. */
-	if (g->budget <= 0 || g->settled <= GOVERNOR_LOOKS + 2)
+	if (g->budget > 0 && g->settled <= GOVERNOR_LOOKS + 2)
 		return false;
-	g->slowdown = wanted(g);
+	g->slowdown = g->budget > 0 ? wanted(g) : 1; /* the budget may be gone since it slowed down */
 	if (g->slowdown == before)
 		return false;
 	g->settled = 0;

@@ -49,6 +49,10 @@ static void keep_budget(struct service *s, uint64_t now_ns)
 	if (!governor_look(&s->governor, now_ns, clock_read_ns(CLOCK_PROCESS_CPUTIME_ID)))
 		return;
 	sampler_slow_down(s->sampler, s->governor.slowdown);
+	if (s->governor.budget <= 0) {
+		service_log("there is no CPU budget any more: every sample is taken from now on");
+		return;
+	}
 	service_log("%.2f %% of a core used, of a budget of %.2f %%: every %u. sample is taken from now on",
 	            s->governor.share * 100, s->governor.budget * 100, s->governor.slowdown);
 }
