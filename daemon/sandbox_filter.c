@@ -81,7 +81,7 @@ static const char common_calls[] =
 	"getpid gettid getppid getuid geteuid getgid getegid getresuid getresgid getgroups getrlimit "
 	"getrusage times uname sysinfo getrandom prctl capget";
 
-static const char reader_calls[] = "process_vm_readv pidfd_open";
+static const char reader_calls[] = "process_vm_readv pidfd_open splice"; /* the last into pipes that clients pass */
 static const char tracer_calls[] = "ptrace wait4 waitid";
 static const char pusher_calls[] = "sendmmsg recvmmsg";
 static const char sanitizer_calls[] = "clone ptrace wait4";

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import time
 import unittest
@@ -281,6 +282,20 @@ class Asked(unittest.TestCase):
             done = service.ctl("dump", 999999999, "-o", "none.html")
             self.assertNotEqual(done.returncode, 0)
             self.assertFalse(os.path.exists(service.path("none.html")))
+
+    def test_a_passed_pipe(self):
+        """The service moves a dump into a pipe itself: its filter of system calls lets it."""
+        support.need_root(self)
+        with support.Target(support.newest(), "busy.py", 1) as target, Service(of(target)) as service:
+            service.wait_sampled(target.pid)
+            read_end, write_end = os.pipe()
+            words = b"dump\0--all\0--format\0jsonl\0"
+            with socket.socket(socket.AF_UNIX) as client, os.fdopen(read_end, "rb") as reader:
+                client.connect(service.socket)
+                socket.send_fds(client, [len(words).to_bytes(4, "little") + words], [write_end])
+                os.close(write_end)
+                self.assertIn(b"descend", reader.read())
+                self.assertEqual(client.recv(4096, socket.MSG_WAITALL), b"x\1\0\0\0\0")
 
     def test_metrics(self):
         with support.Target(support.newest(), "busy.py", 1) as target, Service(of(target)) as service:
