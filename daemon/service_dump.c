@@ -151,11 +151,15 @@ static bool has_part(const struct dump_labelled *parts, size_t count, const stru
 	return false;
 }
 
-static bool is_noted(const struct service *s, const struct watched *item)
+/* One that is noted already has ended again: it takes part in two more. */
+static bool note_again(struct service *s, const struct watched *item)
 {
-	for (size_t i = 0; i < s->ended_count; i++)
-		if (s->ended[i].pid == item->pid && s->ended[i].start_time == item->start_time)
-			return true;
+	for (size_t i = 0; i < s->ended_count; i++) {
+		if (s->ended[i].pid != item->pid || s->ended[i].start_time != item->start_time)
+			continue;
+		s->ended[i].spooled = false;
+		return true;
+	}
 	return false;
 }
 
@@ -164,7 +168,7 @@ void service_note_ended(void *service, const struct watched *item)
 	struct ended_target ended = {.pid = item->pid, .start_time = item->start_time};
 	struct service *s = service;
 
-	if (!s->config->push.spool || s->config->push.per != PER_TARGET || is_noted(s, item))
+	if (!s->config->push.spool || s->config->push.per != PER_TARGET || note_again(s, item))
 		return;
 	if (s->ended_count == s->ended_room) {
 		size_t room = s->ended_room ? 2 * s->ended_room : 16;
