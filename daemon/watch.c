@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -89,7 +90,7 @@ static struct watched *add(struct watch *w, pid_t pid, uint64_t ino)
 	if (lookup_add(&w->pids, lookup_hash_id((uint32_t)pid), (uint32_t)w->count) != 0)
 		return NULL;
 	item = &w->items[w->count++];
-	*item = (struct watched){.pid = pid, .ino = ino, .pidfd = -1};
+	*item = (struct watched){.pid = pid, .ino = ino, .uid = UID_UNKNOWN, .pidfd = -1};
 	return item;
 }
 
@@ -122,13 +123,14 @@ static int scan(struct watch *w)
 {
 	struct dirent *entry;
 	DIR *all = opendir("/proc");
+	int err;
 
 	if (!all)
 		return -errno;
 	for (size_t i = 0; i < w->count; i++)
 		w->items[i].seen = false;
 	w->left_out = 0;
-	while ((entry = readdir(all))) {
+	while (errno = 0, (entry = readdir(all))) {
 		pid_t pid = pid_of(entry->d_name);
 		struct watched *item;
 
@@ -147,7 +149,10 @@ static int scan(struct watch *w)
 		if (item)
 			item->seen = true;
 	}
+	err = -errno;
 	closedir(all);
+	if (err) /* of the others nothing is known */
+		return err;
 	/* What is sampled is the sampler's to give back. */
 	for (size_t i = w->count; i-- > 0;)
 		if (!w->items[i].seen && w->items[i].state != WATCH_SAMPLED)
@@ -235,17 +240,25 @@ void watch_collect(struct watch *watch)
 	}
 }
 
+/* A pidfd is readable when its process has ended. */
+static bool is_over(int pidfd)
+{
+	struct pollfd end = {.fd = pidfd, .events = POLLIN};
+
+	return pidfd >= 0 && poll(&end, 1, 0) == 1;
+}
+
 void watch_exited(struct watch *watch, pid_t pid)
 {
 	struct watched *item = watch_find_own(watch, pid);
 
-	if (!item || item->pidfd < 0) /* that was another one's, which had the number before */
+	if (!item || !is_over(item->pidfd)) /* that was another one's, which had the number before */
 		return;
 	watched_close(item);
 	if (item->state != WATCH_SAMPLED)
 		drop(watch, (size_t)(item - watch->items));
-	else if (sampler_detach(watch->options.sampler, item->pid, item->start_time) == 0)
-		item->ended = true; /* a parked one would be found out a little later */
+	else /* a parked one would be found out a little later */
+		(void)sampler_detach(watch->options.sampler, item->pid, item->start_time);
 }
 
 void watch_reconfigure(struct watch *watch, const struct config *config)

@@ -15,6 +15,8 @@
 #include "daemon/rules.h"
 #include "sampler/sampler.h"
 
+#define UID_UNKNOWN ((uid_t)-1) /* nobody's: it was not looked at so far */
+
 enum watch_state {
 	WATCH_LOOKED,   /* no Python so far, or not one of a rule that includes it */
 	WATCH_STARTING, /* a Python that is not ready yet */
@@ -40,10 +42,8 @@ struct watched {
 	bool forced;   /* ctl attach: whatever the rules say */
 	bool detached; /* ctl detach */
 	bool rematch;  /* on its way back from the sampler, to be matched anew */
-	bool ended;    /* its pidfd said so; on its way back from the sampler */
-	bool reported; /* why it failed was said */
 	int pidfd;     /* -1: none */
-	uid_t uid;
+	uid_t uid; /* effective, when it was looked at last, or UID_UNKNOWN */
 	size_t rule; /* index in the configuration, while it is a Python that one includes */
 	uint64_t interval_ns;
 	uint32_t version;

@@ -75,19 +75,37 @@ static void fail(struct watched *item, const struct fault *fault)
 	wait_longer(item, WATCH_FAILED);
 }
 
-/* Whether it is the process it was. 0; 1: another process has its number now; -ESRCH. */
-static int check_identity(struct watched *item)
+/* Another process has its number: nothing of the one before is left, least of all whose it was. */
+static void become(struct watch *w, struct watched *item, const struct proc_stat *stat)
+{
+	if (item->state == WATCH_SAMPLED) {
+		if (w->options.ended)
+			w->options.ended(w->options.context, item);
+		/* Its pidfd, which would tell, is closed here. */
+		(void)sampler_detach(w->options.sampler, item->pid, item->start_time);
+	}
+	watched_release(item);
+	*item = (struct watched){.pid = item->pid,
+	                         .ino = item->ino,
+	                         .seen = item->seen,
+	                         .start_time = stat->start_time,
+	                         .uid = UID_UNKNOWN,
+	                         .state = stat->flags & KERNEL_THREAD ? WATCH_KERNEL : WATCH_LOOKED,
+	                         .pidfd = -1};
+	watch_look_soon(item);
+}
+
+/* Whether it is still there; it may be another one with its number by now. 0 or -ESRCH. */
+static int check_identity(struct watch *w, struct watched *item)
 {
 	struct proc_stat stat;
 	int err = proc_stat_read(&stat, item->pid, 0);
 
 	if (err || stat.state == 'Z' || stat.state == 'X')
 		return -ESRCH;
-	if (item->start_time == stat.start_time)
-		return 0;
-	item->start_time = stat.start_time;
-	item->state = stat.flags & KERNEL_THREAD ? WATCH_KERNEL : WATCH_LOOKED;
-	return 1;
+	if (item->start_time != stat.start_time)
+		become(w, item, &stat);
+	return 0;
 }
 
 /* A descriptor that tells of its end. Without one, the sampler or the next scan does. */
@@ -124,7 +142,6 @@ static void sample(struct watch *w, struct watched *item, struct target *target,
 	item->interval_ns = by->interval_ns;
 	item->version = target_proc(target)->version;
 	item->state = WATCH_SAMPLED;
-	item->ended = false;
 	item->next_ns = UINT64_MAX;
 	item->sampled_ns = clock_now_ns();
 	if (w->options.verbose)
@@ -169,6 +186,8 @@ static int open_it(struct watch *w, struct watched *item, struct candidate *cand
 	struct fault fault;
 	int err = opening_try(&target, item->pid, &fault);
 
+	if (err && err != -ESRCH && err != -ENOEXEC)
+		note_about(item, candidate); /* it is shown, to whom it belongs */
 	if (err)
 		return put_off(item, err, &fault);
 	if (target_proc(target)->start_time != item->start_time) {
@@ -180,6 +199,7 @@ static int open_it(struct watch *w, struct watched *item, struct candidate *cand
 	if (rule == RULES_NEEDS_VERSION)
 		rule = match(w, item, candidate);
 	if (rule < 0 || item->detached) {
+		note_about(item, candidate);
 		target_free(target);
 		wait_longer(item, WATCH_EXCLUDED);
 		return 0;
@@ -191,17 +211,10 @@ static int open_it(struct watch *w, struct watched *item, struct candidate *cand
 int watch_look(struct watch *w, struct watched *item)
 {
 	struct candidate candidate;
-	int rule, changed = check_identity(item);
+	int rule;
 
-	if (changed < 0)
-		return changed;
-	if (changed) {
-		watched_close(item);
-		free(item->why);
-		item->why = NULL;
-		item->forced = item->detached = false;
-		watch_look_soon(item);
-	}
+	if (check_identity(w, item))
+		return -ESRCH;
 	if (item->state == WATCH_SAMPLED) { /* it was only asked whether it is the same */
 		item->next_ns = UINT64_MAX;
 		return 0;
@@ -212,7 +225,10 @@ int watch_look(struct watch *w, struct watched *item)
 	}
 	if (candidate_read(item->pid, &candidate) != 0)
 		return -ESRCH;
+	item->uid = candidate.uid;
 	rule = match(w, item, &candidate);
+	if (rule == RULES_EXCLUDED)
+		note_about(item, &candidate);
 	if (rule == RULES_NONE || rule == RULES_EXCLUDED) {
 		wait_longer(item, rule == RULES_EXCLUDED ? WATCH_EXCLUDED : WATCH_LOOKED);
 		return 0;
@@ -256,7 +272,9 @@ void watch_match_anew(struct watch *w, struct watched *item, const struct config
 		item->rule = (size_t)rule;
 		return;
 	}
-	item->rule = 0; /* until it comes back; `was` goes with its configuration */
+	if (w->options.ended) /* while its rule is still to be had */
+		w->options.ended(w->options.context, item);
+	item->rule = rule >= 0 ? (size_t)rule : 0; /* until it comes back: `was` goes with its configuration */
 	item->rematch = sampler_detach(w->options.sampler, item->pid, item->start_time) == 0;
 }
 

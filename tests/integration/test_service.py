@@ -262,6 +262,18 @@ class Asked(unittest.TestCase):
                     self.assertRegex(done.stderr, b"^sampled: .*not permitted")
                 self.assertTrue(service.is_sampled(roots.pid))
 
+    def test_users_see_their_own_that_are_not_profiled(self):
+        support.need_root(self)
+        python = cli.python_for_all()
+        with support.Target(python, "parked.py", user=cli.NOBODY) as own, support.Target(python, "parked.py") as roots:
+            service = Service("*sampled-test-*")
+            service.write("action = exclude\n[rule rest]\ncommand = nothing-like-it\n")
+            with service:
+                support.wait_until(lambda: service.listed(own.pid) and service.listed(roots.pid), "they are listed", 10)
+                listed = service.json("list", user=cli.NOBODY)
+                self.assertEqual([(target["pid"], target["state"]) for target in listed], [(own.pid, "excluded")])
+                self.assertTrue(listed[0]["name"])
+
     def test_detach_and_attach(self):
         with support.Target(support.newest(), "busy.py", 1) as target, Service("nothing-like-it") as service:
             self.assertFalse(service.is_sampled(target.pid))
