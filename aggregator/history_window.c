@@ -120,29 +120,55 @@ int history_sums(const struct history *h, const struct history_query *query, uin
 }
 
 struct share {
-	const bool *named; /* of each symbol: it is the function */
+	const struct symbols *symbols;
+	const char *name;
 	uint64_t in_ns, all_ns;
 };
 
-/* Whether the function is on the path to each node is found once for all of them: parents come before their children. */
+/* Whether the function is on the path to a node. */
+enum within { WITHIN_UNKNOWN, WITHIN_NOT, WITHIN };
+
+/* The children of the root are threads, not functions. */
+static enum within look_at_node(const struct share *share, const struct book *book, const uint8_t *within, uint32_t at)
+{
+	const struct call_node *node = &book->tree.nodes[at];
+	const char *text;
+
+	if (at == 0 || node->parent == 0)
+		return WITHIN_NOT;
+	if (within[at] != WITHIN_UNKNOWN)
+		return within[at];
+	text = share->symbols->slots[node->symbol].text;
+	return text && strcmp(text, share->name) == 0 ? WITHIN : WITHIN_UNKNOWN;
+}
+
+/* Found out once for each node that lies on a path to one with values: of a parked process these are few, of whatever there is in its tree. */
+static enum within look_within(const struct share *share, const struct book *book, uint8_t *within, uint32_t node)
+{
+	enum within found;
+	uint32_t up = node;
+
+	while ((found = look_at_node(share, book, within, up)) == WITHIN_UNKNOWN)
+		up = book->tree.nodes[up].parent;
+	for (; node != up; node = book->tree.nodes[node].parent)
+		within[node] = (uint8_t)found;
+	within[up] = (uint8_t)found;
+	return found;
+}
+
 static int add_share(void *context, const struct book *book, struct sums *sums)
 {
 	struct share *share = context;
-	bool *within;
+	uint8_t *within;
 
 	if (sums->count == 0)
 		return 0;
 	within = calloc(book->tree.count, sizeof(*within));
 	if (!within)
 		return -ENOMEM;
-	for (uint32_t i = 1; i < book->tree.count; i++) {
-		const struct call_node *node = &book->tree.nodes[i];
-
-		within[i] = node->parent && (within[node->parent] || share->named[node->symbol]);
-	}
 	for (uint32_t i = 0; i < sums->count; i++) {
 		share->all_ns += sums->items[i].values[VALUE_WALL];
-		if (within[sums->items[i].node])
+		if (look_within(share, book, within, sums->items[i].node) == WITHIN)
 			share->in_ns += sums->items[i].values[VALUE_WALL];
 	}
 	free(within);
@@ -152,20 +178,11 @@ static int add_share(void *context, const struct book *book, struct sums *sums)
 int history_function_share(const struct history *h, const struct history_query *query, const char *name,
                            double *ret_share)
 {
-	bool *named = calloc(h->symbols.count + (size_t)1, sizeof(*named));
-	struct share share = {.named = named};
-	bool any = false;
-	int err = named ? 0 : -ENOMEM;
+	struct share share = {.symbols = &h->symbols, .name = name};
+	int err = history_each_book(h, query, add_share, &share);
 
-	for (uint32_t i = 0; !err && i < h->symbols.count; i++) {
-		named[i] = h->symbols.slots[i].text && strcmp(h->symbols.slots[i].text, name) == 0;
-		any |= named[i];
-	}
-	if (any)
-		err = history_each_book(h, query, add_share, &share);
 	if (!err)
 		*ret_share = share.all_ns ? (double)share.in_ns / (double)share.all_ns : 0;
-	free(named);
 	return err;
 }
 
