@@ -56,24 +56,32 @@ struct gathering {
 	struct service *service;
 	struct target_status *targets;
 	size_t count;
+	uint32_t *places; /* of each in the table of processes: its target, + 1; 0: it is not shown */
 };
 
-/* The facts of a process go to its target; those stand by index of the table, which does not change meanwhile. */
+/* The facts of a process go to its target. */
 static int add_facts(void *context, const struct history_process *process)
 {
 	struct gathering *g = context;
+	const struct watched *item = watch_find(g->service->watch, process->pid);
+	uint32_t place = item ? g->places[item - watch_at(g->service->watch, 0)] : 0;
+	struct target_status *target = place ? &g->targets[place - 1] : NULL;
 
-	for (size_t i = 0; i < g->count; i++) {
-		struct target_status *target = &g->targets[i];
-
-		if (target->pid != process->pid || target->start_time != process->start_time)
-			continue;
-		target->facts = process->facts;
-		if (process->facts.ticks > 0)
-			target->parked = (double)process->facts.ticks_credited / (double)process->facts.ticks;
-		break;
-	}
+	if (!target || target->start_time != process->start_time)
+		return 0;
+	target->facts = process->facts;
+	if (process->facts.ticks > 0)
+		target->parked = (double)process->facts.ticks_credited / (double)process->facts.ticks;
 	return 0;
+}
+
+static size_t count_shown(const struct watch *watch)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < watch_count(watch); i++)
+		count += is_shown(watch_at(watch, i)->state);
+	return count;
 }
 
 static void gather_targets(struct gathering *g)
@@ -86,6 +94,7 @@ static void gather_targets(struct gathering *g)
 
 		if (!is_shown(item->state))
 			continue;
+		g->places[i] = (uint32_t)g->count + 1;
 		g->targets[g->count++] = (struct target_status){
 			.pid = item->pid,
 			.start_time = item->start_time,
@@ -128,7 +137,9 @@ static void fill_counts(struct service *s, struct service_status *status)
 static int make_status(struct service *s, struct service_status *ret_status)
 {
 	const struct config *c = s->config;
-	struct gathering g = {.service = s, .targets = calloc(watch_count(s->watch) + 1, sizeof(*g.targets))};
+	struct gathering g = {.service = s,
+	                      .targets = calloc(count_shown(s->watch) + 1, sizeof(*g.targets)),
+	                      .places = calloc(watch_count(s->watch) + 1, sizeof(*g.places))};
 	const char **rules = calloc(c->rule_count + 1, sizeof(char *));
 	struct trigger_status *triggers = calloc(c->trigger_count + 1, sizeof(*triggers));
 	struct service_status status = {
@@ -154,8 +165,9 @@ static int make_status(struct service *s, struct service_status *ret_status)
 		.log_suppressed = service_log_suppressed(),
 	};
 
-	if (!g.targets || !rules || !triggers) {
+	if (!g.targets || !g.places || !rules || !triggers) {
 		free(g.targets);
+		free(g.places);
 		free(rules);
 		free(triggers);
 		return -ENOMEM;
@@ -164,6 +176,7 @@ static int make_status(struct service *s, struct service_status *ret_status)
 	status.target_count = g.count;
 	(void)history_each_process(collector_lock(s->collector), add_facts, &g);
 	collector_unlock(s->collector);
+	free(g.places);
 	for (size_t i = 0; i < watch_count(s->watch); i++)
 		status.not_python += watch_at(s->watch, i)->state == WATCH_LOOKED ||
 		                     watch_at(s->watch, i)->state == WATCH_KERNEL;
@@ -237,7 +250,8 @@ static bool may_pid(const struct control_request *request, pid_t pid, uint64_t *
 	if (proc_stat_read(&process, pid, 0) != 0 || stat(path, &folder) != 0 || !control_may(request, folder.st_uid))
 		return false;
 	*ret_start_time = process.start_time;
-	return true;
+	/* His may have got the number of another's in between. */
+	return proc_stat_read(&process, pid, 0) == 0 && process.start_time == *ret_start_time;
 }
 
 static void answer_pid(struct service *s, const struct control_request *request, struct control_reply *reply)
