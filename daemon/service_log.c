@@ -18,10 +18,11 @@ static uint64_t filled_ns, suppressed, told;
 /* Whether a line may be printed; how many were not, since one was. */
 static bool take_token(uint64_t *ret_missed)
 {
-	uint64_t now_ns = clock_now_ns();
+	uint64_t now_ns;
 	bool may;
 
 	pthread_mutex_lock(&lock);
+	now_ns = clock_now_ns(); /* not before what filled_ns is */
 	tokens_ns += filled_ns ? now_ns - filled_ns : 0;
 	if (tokens_ns > BURST * NS_PER_S)
 		tokens_ns = BURST * NS_PER_S;
