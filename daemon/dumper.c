@@ -159,12 +159,22 @@ bool dumper_is_late(struct dumper *d)
 	return late;
 }
 
+/* With the lock held. */
+static bool has_room(const struct dumper *d, enum dump_target target)
+{
+	size_t clients = 0;
+
+	for (size_t i = 0; i < d->queued; i++)
+		clients += d->queue[i].target == DUMP_TO_CLIENT;
+	return d->queued < QUEUE_MAX && (target != DUMP_TO_CLIENT || clients < QUEUE_CLIENTS_MAX);
+}
+
 int dumper_ask(struct dumper *d, struct dump_job *job)
 {
 	int err = 0;
 
 	pthread_mutex_lock(&d->lock);
-	if (d->queued == QUEUE_MAX || d->ending)
+	if (!has_room(d, job->target) || d->ending)
 		err = -ENOBUFS;
 	else
 		d->queue[d->queued++] = *job;

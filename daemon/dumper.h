@@ -49,10 +49,10 @@ struct dumper_counts {
 /* The collector stays the caller's and must outlive it. Opens the directories. 0 or -errno with *fault filled. */
 int dumper_start(struct dumper **ret_dumper, const struct config *config, struct collector *collector,
                  struct fault *fault);
-/* Does what is queued, and ends; after a second, files of dumps that are not begun are left out. NULL is fine. */
+/* Does what is queued, and ends; after a second, what is not begun is left out, but for the spool's. NULL is fine. */
 void dumper_free(struct dumper *dumper);
 
-/* Queues a job, which is the dumper's then, texts and reply too. -ENOBUFS: so much is queued already; it was dropped, and its client told. */
+/* Queues a job, which is the dumper's then, texts and reply too. -ENOBUFS: so much is queued already (of clients' jobs: half of it); it was dropped, and its client told. */
 int dumper_ask(struct dumper *dumper, struct dump_job *job);
 /* A mark has come by: what waited for it may go on. */
 void dumper_mark(struct dumper *dumper, uint64_t mark);

@@ -8,7 +8,10 @@
 #include "daemon/dumper.h"
 #include "daemon/retention.h"
 
-enum { QUEUE_MAX = 32 };
+enum {
+	QUEUE_MAX = 32,
+	QUEUE_CLIENTS_MAX = 16, /* of clients' jobs: they keep none of the service's own out */
+};
 
 /* Where things go: of the configuration in force. */
 struct dump_places {

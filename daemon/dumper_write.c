@@ -184,10 +184,6 @@ static int note_process(void *context, const struct history_process *process)
 	struct process_list *list = context;
 	struct found_process *items;
 
-	/* One that was attached anew, as a reload does, is in the history twice, and one query finds both. */
-	for (size_t i = 0; i < list->count; i++)
-		if (list->items[i].pid == process->pid && list->items[i].start_time == process->start_time)
-			return 0;
 	if (list->count == list->room) {
 		list->room = list->room ? 2 * list->room : 64;
 		items = realloc(list->items, list->room * sizeof(*items));
@@ -201,6 +197,32 @@ static int note_process(void *context, const struct history_process *process)
 		return -ENOMEM;
 	list->count++;
 	return 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct found_process *x = a, *y = b;
+
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
+	return x->start_time < y->start_time ? -1 : x->start_time > y->start_time;
+}
+
+/* One that was attached anew, as a reload does, is in the history twice, and one query finds both. Without the history's lock: they may be
+ * thousands. */
+static void drop_doubles(struct process_list *list)
+{
+	size_t kept = 0;
+
+	if (list->count > 1)
+		qsort(list->items, list->count, sizeof(*list->items), compare);
+	for (size_t i = 0; i < list->count; i++) {
+		if (kept > 0 && compare(&list->items[i], &list->items[kept - 1]) == 0)
+			free(list->items[i].name);
+		else
+			list->items[kept++] = list->items[i];
+	}
+	list->count = kept;
 }
 
 /* The last part of the first word of a command line, as processes are called. */
@@ -240,6 +262,7 @@ static int dump_each(struct dumper *d, const struct dump_job *job, size_t *ret_c
 	int err = history_each_process(collector_lock(d->collector), note_process, &list);
 
 	collector_unlock(d->collector);
+	drop_doubles(&list);
 	for (size_t i = 0; i < list.count; i++) {
 		if (!err && dumper_is_late(d))
 			left_out++;
@@ -345,10 +368,26 @@ static int spool(struct dumper *d, const struct dump_job *job)
 	return err == -ENOMEM ? err : 0;
 }
 
+/* The service ends: what is to be sent comes first, and nobody waits for the others for long. */
+static bool is_left_out(struct dumper *d, const struct dump_job *job)
+{
+	if (job->target == DUMP_TO_SPOOL || !dumper_is_late(d))
+		return false;
+	if (job->target == DUMP_TO_FILES) {
+		service_log("ended before a dump was made");
+	} else {
+		control_reply_error(job->reply, "cannot dump: the service ends");
+		control_reply_end(job->reply, EXIT_FAILED);
+	}
+	return true;
+}
+
 void dumper_do(struct dumper *d, const struct dump_job *job)
 {
 	int err = 0;
 
+	if (is_left_out(d, job))
+		return;
 	switch (job->target) {
 	case DUMP_TO_FILES:
 		err = dump_files(d, job);

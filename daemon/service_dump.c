@@ -271,14 +271,18 @@ void service_spool(struct service *s)
 	const struct history_query window = {.from_ns = s->spooled_ns, .to_ns = collector_closed_ns(s->collector)};
 	bool filled;
 
-	s->spooled_ns = window.to_ns;
 	s->next_spool_ns = window.to_ns + push->interval_ns - s->config->history.slice_ns / 2;
 	job.parts = calloc(most + 1, sizeof(*job.parts));
 	filled = job.parts && (push->per == PER_TARGET ? fill_targets(s, &job, &window) : fill_rules(s, &job, &window));
 	if (!filled)
 		service_log("cannot spool all of it: out of memory");
-	if (dumper_ask(s->dumper, &job))
-		service_log("cannot spool: too many dumps are under way");
+	if (dumper_ask(s->dumper, &job) == 0) {
+		s->spooled_ns = window.to_ns;
+		return;
+	}
+	service_log("cannot spool now, but with the next interval: too many dumps are under way");
+	for (size_t i = 0; i < s->ended_count; i++)
+		s->ended[i].spooled = false;
 }
 
 /* --- marks --- */
@@ -294,6 +298,8 @@ void service_take_mark(struct service *s)
 		if (watch_at(s->watch, i)->state == WATCH_SAMPLED)
 			tell_triggers(s, watch_at(s->watch, i), closed_ns);
 	s->slice_from_ns = closed_ns;
-	if (s->config->push.spool && closed_ns >= s->next_spool_ns)
+	if (!s->config->push.spool) /* if a reload names one, it begins with what comes then */
+		s->spooled_ns = closed_ns;
+	else if (closed_ns >= s->next_spool_ns)
 		service_spool(s);
 }
