@@ -202,6 +202,22 @@ class Spooled(unittest.TestCase):
                     else:
                         self.assertGreater(spooled, 150)
 
+    def test_a_spool_that_a_reload_names(self):
+        """What was sampled before is not sent."""
+        with support.Target(support.newest(), "busy.py", 1) as target, Service(of(target)) as service:
+            spool = service.path("spool")
+            os.mkdir(spool)
+            service.wait_sampled(target.pid)
+            time.sleep(3)
+            service.write("[push]\nspool = %s\ninterval = 1s\n" % spool)
+            begun_ns = time.time_ns()
+            self.assertEqual(service.ctl("reload").returncode, 0)
+            support.wait_until(lambda: any(name.endswith(".spool") for name in os.listdir(spool)), "it is spooled", 20)
+            with open(os.path.join(spool, min(os.listdir(spool))), "rb") as file:
+                file.readline()
+                item = json.loads(file.readline())
+            self.assertGreater(int(item["from_ns"]), begun_ns - 2 * 10**9)  # a slice, which may have begun before
+
     def spooled(self, path):
         """The samples in a file of the spool: each item a line of JSON, and a profile behind it."""
         with open(path, "rb") as file:
