@@ -52,7 +52,7 @@ FUZZ_BIN := $(FUZZ_SRC:%.c=$(BUILD)/%)
 Q := $(if $(filter 1,$(V)),,@)
 say = $(if $(filter 1,$(V)),,@printf '  %-5s %s\n' $(1) $(2);)
 
-.PHONY: all objects unit stress browser oracle soak fuzz check check-full check-headers bench bench-formats demo clean install uninstall deb format-check \
+.PHONY: all objects unit stress browser oracle soak fuzz check check-full check-headers bench bench-formats bench-history bench-service demo clean install uninstall deb format-check \
 	help FORCE
 .DELETE_ON_ERROR:
 all: $(BUILD)/sampled ## build the program: build/sampled
@@ -108,6 +108,11 @@ $(BUILD)/tests/tools/make_recording: $(BUILD)/obj/tests/tools/make_recording.o $
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(CFLAGS) $(SAN_FLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBS)
 
+# Simulates processes for the history, for measuring.
+$(BUILD)/tests/tools/measure_history: $(BUILD)/obj/tests/tools/measure_history.o $(LIB_OBJ) $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(CC) $(CFLAGS) $(SAN_FLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBS)
+
 # The oracles (the long form: ORACLE_ARGS="--samples 10000000 --bias --together"), and their reading of the stopped process.
 $(BUILD)/tests/oracle/truth: $(BUILD)/obj/tests/oracle/truth.o $(LIB_OBJ)
 	@mkdir -p $(@D)
@@ -155,15 +160,23 @@ check-headers: $(HEADER_CHECKS)
 $(BUILD)/tests/bench/limit: $(BUILD)/obj/tests/bench/limit.o $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(CFLAGS) $(SAN_FLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^)
-bench: all $(BUILD)/tests/bench/limit $(BUILD)/tests/oracle/truth $(BUILD)/tests/tools/make_recording ## measure: rate, CPU a sample, memory, what the target loses, formats
+bench: all $(BUILD)/tests/bench/limit $(BUILD)/tests/oracle/truth $(BUILD)/tests/tools/make_recording ## measure: rate, CPU a sample, memory, what the target loses, formats, the service
 	$(Q)tests/bench/setup-peers $(if $(BENCH_FULL),,tachyon austin) || true
 	$(Q)SAMPLED=$(BUILD)/sampled LIMIT=$(BUILD)/tests/bench/limit SAMPLED_TRUTH=$(BUILD)/tests/oracle/truth $(PYTHON) \
 		tests/bench/run $(if $(BENCH_FULL),--full) $(BENCH_ARGS)
-	$(if $(BENCH_ARGS),,$(Q)$(MAKE) --no-print-directory bench-formats)
+	$(if $(BENCH_ARGS),,$(Q)$(MAKE) --no-print-directory bench-formats bench-service)
 
 bench-formats: all $(BUILD)/tests/tools/make_recording ## measure: ten million samples into each format, bytes a sample beside the peers
 	$(Q)tests/bench/setup-peers tachyon austin || true
 	$(Q)SAMPLED=$(BUILD)/sampled MAKE_RECORDING=$(BUILD)/tests/tools/make_recording $(PYTHON) tests/bench/formats.py $(BENCH_ARGS)
+
+bench-history: $(BUILD)/tests/tools/measure_history ## measure: bytes a slice of the service's history, and how far back 64 MiB reach
+	$(Q)MEASURE_HISTORY=$(BUILD)/tests/tools/measure_history $(PYTHON) tests/bench/history.py
+
+# As root; BENCH_FULL=1 takes three rounds instead of one.
+bench-service: all $(BUILD)/tests/bench/limit $(BUILD)/tests/tools/measure_history ## measure: cores by number of processes, credited time, budget, dumps, history
+	$(Q)SAMPLED=$(BUILD)/sampled LIMIT=$(BUILD)/tests/bench/limit MEASURE_HISTORY=$(BUILD)/tests/tools/measure_history $(PYTHON) \
+		tests/bench/service.py $(if $(BENCH_FULL),--rounds 3) $(BENCH_ARGS)
 
 demo: all ## profile a small Python program for 5 s: ./flamegraph.html
 	$(Q)SAMPLED=$(BUILD)/sampled PYTHON=$(PYTHON) tests/demo.sh
@@ -175,7 +188,8 @@ $(BUILD)/units/%: systemd/% FORCE
 	@sed 's,/usr/bin/sampled,$(PREFIX)/bin/sampled,' $< >$@
 
 MANUALS := $(wildcard docs/*.[158])
-INSTALLED := $(PREFIX)/bin/sampled $(UNITS:%=$(UNITDIR)/%) $(SYSUSERSDIR)/sampled.conf $(TMPFILESDIR)/sampled.conf \
+EXAMPLE := $(PREFIX)/share/doc/sampled/examples/push.conf
+INSTALLED := $(PREFIX)/bin/sampled $(EXAMPLE) $(UNITS:%=$(UNITDIR)/%) $(SYSUSERSDIR)/sampled.conf $(TMPFILESDIR)/sampled.conf \
 	$(foreach page,$(MANUALS),$(PREFIX)/share/man/man$(subst .,,$(suffix $(page)))/$(notdir $(page)))
 CONFIG := $(DESTDIR)$(SYSCONFDIR)/sampled/sampled.conf
 install: all $(UNITS:%=$(BUILD)/units/%) ## install the program, its manual, units and configuration: PREFIX, DESTDIR, UNITDIR, SYSCONFDIR
@@ -184,6 +198,7 @@ install: all $(UNITS:%=$(BUILD)/units/%) ## install the program, its manual, uni
 	install -D -m 0644 systemd/sampled.sysusers.conf $(DESTDIR)$(SYSUSERSDIR)/sampled.conf
 	install -D -m 0644 systemd/sampled.tmpfiles.conf $(DESTDIR)$(TMPFILESDIR)/sampled.conf
 	for page in $(MANUALS); do install -D -m 0644 -t $(DESTDIR)$(PREFIX)/share/man/man$${page##*.} $$page; done
+	install -D -m 0644 systemd/push.conf $(DESTDIR)$(EXAMPLE)
 	[ -e $(CONFIG) ] || install -D -m 0644 systemd/sampled.conf $(CONFIG)
 uninstall: ## remove what install put there, but a configuration that was changed
 	rm -f $(INSTALLED:%=$(DESTDIR)%)
@@ -207,4 +222,4 @@ help: ## this list
 
 -include $(LIB_OBJ:.o=.d) $(DAEMON_OBJ:.o=.d) $(UNIT_OBJ:.o=.d) $(STRESS_OBJ:.o=.d) $(FUZZ_LIB_OBJ:.o=.d) \
 	$(FUZZ_SRC:%.c=$(FUZZ_OBJ_DIR)/%.d) $(FUZZ_OBJ_DIR)/tests/fuzz/common.d \
-	$(BUILD)/obj/tests/browser/make_profile.d $(BUILD)/obj/tests/oracle/truth.d $(BUILD)/obj/tests/tools/make_recording.d
+	$(BUILD)/obj/tests/browser/make_profile.d $(BUILD)/obj/tests/oracle/truth.d $(BUILD)/obj/tests/tools/make_recording.d $(BUILD)/obj/tests/tools/measure_history.d

@@ -9,6 +9,9 @@
 #include "aggregator/history_state.h"
 #include "aggregator/records.h"
 
+/* The service has one for each rule there ever was. */
+#define GROUPS_MAX (1u << 20)
+
 int history_new(struct history **ret_history, const struct history_options *options)
 {
 	struct history *h = calloc(1, sizeof(*h));
@@ -42,6 +45,7 @@ void history_free(struct history *h)
 	sums_release(&h->scratch[1]);
 	buf_release(&h->bytes);
 	symbols_release(&h->symbols);
+	free(h->modes);
 	free(h);
 }
 
@@ -116,7 +120,8 @@ static int feed_target(struct history *h, const struct rec_target *record)
 	struct history_target *target = keyed_find(&h->targets, record->id);
 
 	if (!target)
-		return record->event == TARGET_ATTACHED || record->event == TARGET_EXECED ? add_target(h, record) : -EPROTO;
+		return record->event == TARGET_ATTACHED || record->event == TARGET_EXECED ? add_target(h, record)
+		                                                                          : -EPROTO;
 	if (record->event == TARGET_ATTACHED)
 		return -EPROTO; /* an id is never used twice */
 	end_target(h, target, record);
@@ -129,7 +134,8 @@ static int describe_thread(struct history *h, struct history_thread *thread, con
 	struct book_thread *kept = &book->threads[thread->thread];
 
 	if (book->targets == 1) { /* else it is one of several */
-		if (record->name_bytes && book_thread_rename(book, &h->budget, thread->thread, record->text, record->name_bytes))
+		if (record->name_bytes &&
+		    book_thread_rename(book, &h->budget, thread->thread, record->text, record->name_bytes))
 			return -ENOMEM;
 		kept->tid = record->tid;
 		kept->is_main = record->flags & THREAD_MAIN;
@@ -181,8 +187,7 @@ static int feed_thread(struct history *h, const struct rec_thread *record)
 	if (!thread)
 		return add_thread(h, record, target);
 	if (thread->target != target ||
-	    (target->book->targets == 1 &&
-	     target->book->threads[thread->thread].interpreter != record->interpreter))
+	    (target->book->targets == 1 && target->book->threads[thread->thread].interpreter != record->interpreter))
 		return -EPROTO;
 	return describe_thread(h, thread, record);
 }
@@ -211,6 +216,34 @@ static uint32_t find_leaf(struct history *h, struct history_thread *thread)
 	return node;
 }
 
+int history_set_mode(struct history *h, uint32_t group, enum sample_mode mode)
+{
+	if (group >= h->mode_count) {
+		uint32_t count = group + 16;
+		uint8_t *modes = group < GROUPS_MAX ? realloc(h->modes, count) : NULL;
+
+		if (!modes)
+			return -ENOMEM;
+		memset(modes + h->mode_count, MODE_WALL, count - h->mode_count);
+		h->modes = modes;
+		h->mode_count = count;
+	}
+	h->modes[group] = (uint8_t)mode;
+	return 0;
+}
+
+static bool is_wanted(const struct history *h, const struct book *book, unsigned status)
+{
+	switch (book->group < h->mode_count ? h->modes[book->group] : MODE_WALL) {
+	case MODE_CPU:
+		return status & STATUS_ON_CPU;
+	case MODE_GIL:
+		return status & STATUS_GIL;
+	default:
+		return true;
+	}
+}
+
 static int feed_stack(struct history *h, const struct rec_stack *record)
 {
 	struct history_thread *thread = keyed_find(&h->threads, record->thread);
@@ -232,6 +265,10 @@ static int feed_stack(struct history *h, const struct rec_stack *record)
 		return err;
 	}
 	begin_at(h, record->t_first_ns);
+	if (!err && !is_wanted(h, book, record->status)) {
+		book->open.facts[FACT_FILTERED] += record->count;
+		return 0;
+	}
 	if (h->open.to_ns < record->t_last_ns)
 		h->open.to_ns = record->t_last_ns;
 	leaf = err ? CALL_NONE : find_leaf(h, thread);
@@ -295,7 +332,8 @@ int history_feed(struct history *h, const struct rec_head *record)
 		h->open.malformed_records++;
 	}
 	/* Halfway between the goal and the bound: before anything has to be refused. */
-	if (h->budget.max_bytes && !h->stuck && h->budget.used_bytes > goal_bytes + (h->budget.max_bytes - goal_bytes) / 2)
+	if (h->budget.max_bytes && !h->stuck &&
+	    h->budget.used_bytes > goal_bytes + (h->budget.max_bytes - goal_bytes) / 2)
 		history_shrink(h);
 	return err;
 }

@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "aggregator/aggregator.h"
 #include "aggregator/profile.h"
 #include "sampler/record.h"
 
@@ -47,9 +48,9 @@ struct history_stats {
 	uint64_t nodes, symbols, threads; /* of all trees; threads: known in them */
 	uint64_t steps[HISTORY_STEPS];
 	uint64_t compactions;
-	uint64_t out_of_memory;        /* samples that found no memory */
-	uint64_t dropped;              /* samples in slices that were dropped: within the bound's rules, not a loss of sampling */
-	uint64_t malformed_samples;    /* samples in records that made no sense */
+	uint64_t out_of_memory; /* samples that found no memory */
+	uint64_t dropped; /* samples in slices that were dropped: within the bound's rules, not a loss of sampling */
+	uint64_t malformed_samples; /* samples in records that made no sense */
 	uint64_t malformed_records;
 };
 
@@ -59,10 +60,11 @@ struct history_options {
 
 /* Which part of the history. All zero: all of it. */
 struct history_query {
-	uint64_t from_ns, to_ns; /* CLOCK_MONOTONIC; 0: from the beginning; to now, with the open slice. A slice that overlaps is taken whole */
-	int32_t pid;             /* 0: all */
-	uint64_t start_time;     /* of the pid; 0: whichever */
-	bool by_group;           /* only this group */
+	/* CLOCK_MONOTONIC. 0: from the beginning; to now, with the open slice. A slice that overlaps is taken whole. */
+	uint64_t from_ns, to_ns;
+	int32_t pid;         /* 0: all */
+	uint64_t start_time; /* of the pid; 0: whichever */
+	bool by_group;       /* only this group */
 	uint32_t group;
 	bool merge; /* into one tree: one process, threads by their names */
 };
@@ -70,6 +72,9 @@ struct history_query {
 /* 0 or -ENOMEM. */
 int history_new(struct history **ret_history, const struct history_options *options);
 void history_free(struct history *history);
+
+/* Which samples of a group's targets count from now on; those that do not are counted as filtered. Else all do. 0 or -ENOMEM. */
+int history_set_mode(struct history *history, uint32_t group, enum sample_mode mode);
 
 /* Takes in one record. 0, -EPROTO (the record makes no sense; it is left out), -ENOMEM (counted). */
 int history_feed(struct history *history, const struct rec_head *record);
@@ -84,7 +89,8 @@ int history_profile(const struct history *history, const struct history_query *q
 /* Sums of the values, by enum value_index, in a part. 0 or -ENOMEM. */
 int history_sums(const struct history *history, const struct history_query *query, uint64_t ret_values[VALUE_COUNT]);
 /* The share, 0 to 1, of a part's wall time in which a function of this name was on the stack; 0 where there is no time. 0 or -ENOMEM. */
-int history_function_share(const struct history *history, const struct history_query *query, const char *name, double *ret_share);
+int history_function_share(const struct history *history, const struct history_query *query, const char *name,
+                           double *ret_share);
 
 /* A process that has a part of its own. */
 struct history_process {

@@ -49,7 +49,8 @@ void book_free(struct book *book, struct symbols *symbols)
 		budget_give(budget, text_bytes(book->threads[i].name));
 		free(book->threads[i].name);
 	}
-	budget_give(budget, book->thread_room * sizeof(*book->threads) + sizeof(*book) + text_bytes(book->process.name));
+	budget_give(budget,
+	            book->thread_room * sizeof(*book->threads) + sizeof(*book) + text_bytes(book->process.name));
 	free(book->threads);
 	free(book->process.name);
 	for (int i = 0; i < HISTORY_LEVELS; i++)
@@ -82,7 +83,8 @@ static uint32_t free_thread(struct book *book, struct budget *budget)
 	for (uint32_t i = 0; i < book->thread_count; i++)
 		if (book->threads[i].is_free)
 			return i;
-	larger = more < THREAD_NONE / 4 ? realloc(book->threads, ((size_t)book->thread_room + more) * sizeof(*larger)) : NULL;
+	larger = more < THREAD_NONE / 4 ? realloc(book->threads, ((size_t)book->thread_room + more) * sizeof(*larger))
+	                                : NULL;
 	if (!larger)
 		return THREAD_NONE;
 	budget_charge(budget, more * sizeof(*larger));

@@ -24,7 +24,8 @@ struct book_thread {
 };
 
 struct book {
-	struct process process; /* of its target; facts: of its last record. Of several: only the name may be used, which is NULL */
+	struct process
+		process; /* of its target; facts: of its last record. Of several: only the name may be used, which is NULL */
 	uint32_t group;
 	uint32_t alive;   /* targets that write into it */
 	uint32_t targets; /* that ever did: over 1, they were merged */

@@ -101,6 +101,8 @@ static uint32_t add_pattern(struct patterns *patterns, struct budget *budget, co
 		return PATTERN_NONE;
 	pattern->hash = hash;
 	pattern->count = sums->count;
+	pattern->samples = sums->items[0].values[VALUE_SAMPLES];
+	pattern->weight_ns = sums->items[0].values[VALUE_WALL];
 	for (uint32_t i = 0; i < sums->count; i++) {
 		bool plain;
 
@@ -145,7 +147,9 @@ static uint64_t foretold(const uint64_t base[FACT_COUNT], const uint64_t facts[F
 	uint64_t sum = base[fact];
 
 	if (fact == FACT_SAMPLES)
-		return sum + facts[FACT_OUT_OF_MEMORY] + facts[FACT_MALFORMED];
+		return sum + facts[FACT_OUT_OF_MEMORY] + facts[FACT_MALFORMED] + facts[FACT_FILTERED];
+	if (fact == FACT_CREDITED && facts[FACT_READS] < facts[FACT_TICKS]) /* a process that is not read all the time is parked */
+		return facts[FACT_TICKS] - facts[FACT_READS];
 	if (fact == FACT_ATTEMPTS) {
 		sum = facts[FACT_SAMPLES];
 		for (int i = 0; i < LOSS_CAUSES; i++)
@@ -168,7 +172,7 @@ static uint8_t *put_node(uint8_t *at, const struct node_values *item, const stru
 {
 	const uint64_t *values = item->values;
 	bool plain, same = before && before->values[VALUE_SAMPLES] == values[VALUE_SAMPLES] &&
-			   before->values[VALUE_WALL] == values[VALUE_WALL];
+	                   before->values[VALUE_WALL] == values[VALUE_WALL];
 	uint32_t present = states_present(values, &plain), equal = 0;
 
 	at = varint_put(at, item->node - (before ? before->node : 0));
@@ -222,9 +226,11 @@ int entry_write(struct buf *to, struct patterns *patterns, struct budget *budget
 	if (gap >= HEAD_GAP_MAX)
 		at = varint_put(at, gap - HEAD_GAP_MAX);
 	if (pattern != PATTERN_NONE) {
+		const uint64_t *values = sums->items[0].values;
+
 		at = varint_put(at, pattern);
-		at = varint_put(at, sums->items[0].values[VALUE_SAMPLES]);
-		at = varint_put(at, sums->items[0].values[VALUE_WALL]);
+		at = varint_put(at, varint_zigzag(values[VALUE_SAMPLES] - patterns->items[pattern]->samples));
+		at = varint_put(at, varint_zigzag(values[VALUE_WALL] - patterns->items[pattern]->weight_ns));
 	} else {
 		at = put_nodes(at, sums);
 	}
@@ -237,16 +243,15 @@ int entry_write(struct buf *to, struct patterns *patterns, struct budget *budget
 struct entry entry_read(const uint8_t *at)
 {
 	uint8_t head = *at++;
-	struct entry entry = {.gap = head >> HEAD_GAP_SHIFT,
-	                      .by_pattern = head & HEAD_PATTERN,
-	                      .has_facts = head & HEAD_FACTS};
+	struct entry entry = {
+		.gap = head >> HEAD_GAP_SHIFT, .by_pattern = head & HEAD_PATTERN, .has_facts = head & HEAD_FACTS};
 
 	if (entry.gap == HEAD_GAP_MAX)
 		entry.gap += varint_get(&at);
 	if (entry.by_pattern) {
 		entry.pattern = (uint32_t)varint_get(&at);
-		entry.count = varint_get(&at);
-		entry.weight_ns = varint_get(&at);
+		entry.more_samples = varint_unzigzag(varint_get(&at));
+		entry.more_ns = varint_unzigzag(varint_get(&at));
 	} else {
 		uint64_t bytes = varint_get(&at);
 
@@ -271,7 +276,8 @@ static void get_facts(const struct entry *entry, const uint64_t base[FACT_COUNT]
 		if (differ >> i & 1)
 			differences[i] = varint_unzigzag(varint_get(&at));
 	for (int i = 0; i < FACT_COUNT; i++)
-		ret_facts[i] = i == FACT_SAMPLES || i == FACT_ATTEMPTS ? 0 : base[i] + differences[i];
+		ret_facts[i] = i == FACT_SAMPLES || i == FACT_ATTEMPTS || i == FACT_CREDITED ? 0 : base[i] + differences[i];
+	ret_facts[FACT_CREDITED] = foretold(base, ret_facts, FACT_CREDITED) + differences[FACT_CREDITED];
 	ret_facts[FACT_SAMPLES] = foretold(base, ret_facts, FACT_SAMPLES) + differences[FACT_SAMPLES];
 	ret_facts[FACT_ATTEMPTS] = foretold(base, ret_facts, FACT_ATTEMPTS) + differences[FACT_ATTEMPTS];
 }
@@ -303,20 +309,22 @@ static void get_node(const uint8_t **at, struct node_values *item)
 static bool next_node(const struct entry *entry, const struct patterns *patterns, const uint8_t **at, uint32_t *place,
                       struct node_values *item)
 {
+	const struct pattern *pattern;
+
 	if (!entry->by_pattern) {
 		if (*at >= entry->nodes_end)
 			return false;
 		get_node(at, item);
 		return true;
 	}
-	if (*place == patterns->items[entry->pattern]->count)
+	pattern = patterns->items[entry->pattern];
+	if (*place == pattern->count)
 		return false;
-	item->node = patterns->items[entry->pattern]->nodes[*place].node;
-	item->values[VALUE_SAMPLES] = entry->count;
-	item->values[VALUE_WALL] = entry->weight_ns;
+	item->node = pattern->nodes[*place].node;
+	item->values[VALUE_SAMPLES] = pattern->samples + entry->more_samples;
+	item->values[VALUE_WALL] = pattern->weight_ns + entry->more_ns;
 	for (int v = 0; v < STATES; v++)
-		item->values[VALUE_ON_CPU + v] =
-			patterns->items[entry->pattern]->nodes[*place].present >> v & 1 ? entry->weight_ns : 0;
+		item->values[VALUE_ON_CPU + v] = pattern->nodes[*place].present >> v & 1 ? item->values[VALUE_WALL] : 0;
 	(*place)++;
 	return true;
 }

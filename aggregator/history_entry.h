@@ -3,7 +3,7 @@
  *
  *     head       bit 0: by a pattern; bit 1: facts differ from what is foretold; bits 2–7: slices between this entry and the one before,
  *                63: 63 and as many more as the number behind it says
- *     nodes      by a pattern: its number, the count and the weight of each of its nodes
+ *     nodes      by a pattern: its number, and how far count and weight of each of its nodes are from the pattern's own
  *                else: bytes of what follows, and in it for each node, in their order:
  *                    how far its number is from that of the node before
  *                    tag: bit 0: count and weight are those of the node before; bit 1: every value is 0 or the weight;
@@ -33,7 +33,7 @@ struct pattern_node {
 
 struct pattern {
 	uint32_t hash, count;
-	bool used; /* for patterns_keep_used() */
+	uint64_t samples, weight_ns; /* of each node when it was first seen: entries say how far they are from these */
 	struct pattern_node nodes[];
 };
 
@@ -50,14 +50,15 @@ struct entry {
 	uint64_t gap; /* slices between it and the one before */
 	bool by_pattern, has_facts;
 	uint32_t pattern;
-	uint64_t count, weight_ns;
+	uint64_t more_samples, more_ns; /* than the pattern's */
 	const uint8_t *nodes, *nodes_end, *facts, *end;
 };
 
 void patterns_release(struct patterns *patterns, struct budget *budget);
 
 /* Appends the sums, which are sorted, as an entry. 0 or -ENOMEM. */
-int entry_write(struct buf *to, struct patterns *patterns, struct budget *budget, const struct sums *sums, uint64_t gap);
+int entry_write(struct buf *to, struct patterns *patterns, struct budget *budget, const struct sums *sums,
+                uint64_t gap);
 /* The entry at `at`, which entry_write() made; its end is the next one's beginning. */
 struct entry entry_read(const uint8_t *at);
 /* Adds the entry to sums, its nodes by their new numbers where there is a map. The samples that found no memory are returned, and added to the facts

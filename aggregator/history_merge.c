@@ -126,8 +126,7 @@ static void move_writers(struct history *h, struct book *into, const struct book
 static bool make_threads(struct history *h, struct book *into, const struct book *from)
 {
 	for (uint32_t i = 0; i < from->thread_count; i++)
-		if (from->threads[i].live &&
-		    book_thread_named(into, &h->budget, &from->threads[i]) == THREAD_NONE)
+		if (from->threads[i].live && book_thread_named(into, &h->budget, &from->threads[i]) == THREAD_NONE)
 			return false;
 	return true;
 }

@@ -72,7 +72,8 @@ static uint32_t make_process(struct making *m, const struct book *book, struct s
 {
 	struct process process = book->process;
 	struct rec_facts *facts = &process.facts;
-	uint64_t samples = sums_samples(sums) + sums->facts[FACT_OUT_OF_MEMORY] + sums->facts[FACT_MALFORMED];
+	uint64_t samples = sums_samples(sums) + sums->facts[FACT_OUT_OF_MEMORY] + sums->facts[FACT_MALFORMED] +
+	                   sums->facts[FACT_FILTERED];
 	char name[80];
 
 	if (sums->facts[FACT_SAMPLES] < samples) { /* the slice is open: its facts come last */
@@ -87,7 +88,8 @@ static uint32_t make_process(struct making *m, const struct book *book, struct s
 	if (facts->t_last_ns < facts->t_start_ns)
 		facts->t_last_ns = facts->t_start_ns;
 	if (m->query->merge || book->targets > 1) {
-		process = (struct process){.name = name, .version = process.version, .ended = book->alive == 0, .facts = *facts};
+		process = (struct process){
+			.name = name, .version = process.version, .ended = book->alive == 0, .facts = *facts};
 		if (m->query->merge)
 			snprintf(name, sizeof(name), "(all processes)");
 		else
@@ -169,12 +171,14 @@ static int make_book(void *context, const struct book *book, struct sums *sums)
 	process = make_process(m, book, sums);
 	builder_profile(m->builder)->out_of_memory += sums->facts[FACT_OUT_OF_MEMORY];
 	builder_profile(m->builder)->malformed_samples += sums->facts[FACT_MALFORMED];
+	builder_profile(m->builder)->filtered += sums->facts[FACT_FILTERED];
 	for (uint32_t i = 0; i < sums->count; i++)
 		for (uint32_t up = sums->items[i].node; up && !made[up].wanted; up = book->tree.nodes[up].parent)
 			made[up].wanted = true;
 	make_nodes(m, book, process, made);
 	for (uint32_t i = 0; i < sums->count; i++)
-		builder_add(m->builder, made[sums->items[i].node].thread, made[sums->items[i].node].node, sums->items[i].values);
+		builder_add(m->builder, made[sums->items[i].node].thread, made[sums->items[i].node].node,
+		            sums->items[i].values);
 	free(made);
 	return builder_error(m->builder);
 }

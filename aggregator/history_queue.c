@@ -6,10 +6,11 @@
 #include <string.h>
 
 enum {
-	CHUNK_ENTRIES = 32,      /* so that one is found by number in few steps */
+	CHUNK_ENTRIES = 64,      /* so that one is found by number in few steps */
 	CHUNK_BYTES = 16 * 1024, /* and little is copied when it grows */
 	CHUNK_FIRST_BYTES = 48,
-	CHUNK_COST_BYTES = sizeof(struct chunk) + 16 + sizeof(void *), /* besides its room: what malloc() takes, its place in chunks[] */
+	CHUNK_COST_BYTES = sizeof(struct chunk) + 16 +
+	                   sizeof(void *), /* besides its room: what malloc() takes, its place in chunks[] */
 };
 
 static void charge(struct queue *queue, struct budget *budget, uint64_t bytes)

@@ -54,6 +54,8 @@ enum {
 struct history {
 	struct budget budget;
 	struct symbols symbols;
+	uint8_t *modes;       /* owned; enum sample_mode of each group below mode_count; of the others all samples count */
+	uint32_t mode_count;
 	struct keyed targets; /* struct history_target, owned */
 	struct keyed threads; /* struct history_thread, owned */
 	bool any_ended;       /* some of them are over, and go when the slice is closed */

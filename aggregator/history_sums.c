@@ -62,8 +62,7 @@ static void charge(const struct sums *sums, uint64_t bytes)
 void sums_release(struct sums *sums)
 {
 	if (sums->budget)
-		budget_give(sums->budget,
-		            sums->room * sizeof(*sums->items) + sums->place_room * sizeof(*sums->places));
+		budget_give(sums->budget, sums->room * sizeof(*sums->items) + sums->place_room * sizeof(*sums->places));
 	free(sums->items);
 	free(sums->places);
 	*sums = (struct sums){.budget = sums->budget};

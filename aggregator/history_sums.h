@@ -19,8 +19,9 @@ enum history_fact {
 	FACT_RUNS,
 	FACT_UNSAMPLED,
 	FACT_OUT_OF_MEMORY, /* samples that found no memory here */
-	FACT_MALFORMED,     /* samples in records that made no sense */
 	FACT_READS,
+	FACT_MALFORMED, /* samples in records that made no sense */
+	FACT_FILTERED,  /* samples that the mode leaves out */
 	FACT_READ_SEGMENTS,
 	FACT_READ_BYTES,
 	FACT_READ_NS,

@@ -52,7 +52,8 @@ static int grow(struct call_tree *tree, struct budget *budget)
 	return 0;
 }
 
-uint32_t call_tree_child(struct call_tree *tree, struct symbols *symbols, uint32_t parent, uint32_t symbol, uint32_t line)
+uint32_t call_tree_child(struct call_tree *tree, struct symbols *symbols, uint32_t parent, uint32_t symbol,
+                         uint32_t line)
 {
 	uint32_t hash = tree_child_hash(parent, symbol, line), at = hash, child;
 

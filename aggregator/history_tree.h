@@ -11,8 +11,9 @@
 
 struct call_node {
 	uint32_t parent;
-	uint32_t symbol; /* a slot of struct symbols, of which the node holds a reference; below the root: a thread's number */
-	uint32_t line;   /* 0: unknown, or folded */
+	uint32_t
+		symbol; /* a slot of struct symbols, of which the node holds a reference; below the root: a thread's number */
+	uint32_t line; /* 0: unknown, or folded */
 };
 
 struct call_tree {
@@ -30,7 +31,8 @@ enum { CALL_NODE_BYTES = sizeof(struct call_node) + LOOKUP_ENTRY_BYTES };
 int call_tree_init(struct call_tree *tree, struct budget *budget);
 void call_tree_release(struct call_tree *tree, struct symbols *symbols);
 /* The child of `parent`, made when there is none yet; CALL_NONE when that fails for want of memory. */
-uint32_t call_tree_child(struct call_tree *tree, struct symbols *symbols, uint32_t parent, uint32_t symbol, uint32_t line);
+uint32_t call_tree_child(struct call_tree *tree, struct symbols *symbols, uint32_t parent, uint32_t symbol,
+                         uint32_t line);
 /* Leaves only the nodes that are marked, and those above them. marks has a word for each node: not 0 for one that stays; in the end it is the node's
  * new number. 0 or -ENOMEM (all is as before). */
 int call_tree_compact(struct call_tree *tree, struct symbols *symbols, uint32_t *marks);

@@ -60,7 +60,8 @@ static void add_open(const struct book *book, struct sums *sums)
 }
 
 /* Adds each of a book's entries that are asked for, and what is open, to sums. */
-static void add_book(const struct history *h, const struct book *book, const struct history_query *query, struct sums *sums)
+static void add_book(const struct history *h, const struct book *book, const struct history_query *query,
+                     struct sums *sums)
 {
 	for (int level = HISTORY_LEVELS; level-- > 0;) {
 		struct cursor cursor;
@@ -148,7 +149,8 @@ static int add_share(void *context, const struct book *book, struct sums *sums)
 	return 0;
 }
 
-int history_function_share(const struct history *h, const struct history_query *query, const char *name, double *ret_share)
+int history_function_share(const struct history *h, const struct history_query *query, const char *name,
+                           double *ret_share)
 {
 	bool *named = calloc(h->symbols.count + (size_t)1, sizeof(*named));
 	struct share share = {.named = named};

@@ -20,7 +20,7 @@ struct process_list {
 		int32_t pid;
 		uint64_t start_time;
 		char *name; /* owned */
-	} *items; /* owned */
+	} * items;          /* owned */
 	size_t count, room;
 };
 
@@ -57,8 +57,7 @@ static void note_dumps(struct dumper *d)
 
 	d->counts.files = r->count;
 	d->counts.bytes = r->bytes;
-	d->counts.removed =
-		r->removed.by_count + r->removed.by_bytes + r->removed.by_age + r->removed.by_full_disk;
+	d->counts.removed = r->removed.by_count + r->removed.by_bytes + r->removed.by_age + r->removed.by_full_disk;
 }
 
 /* With the places locked: what is unfinished is removed, and the list of dumps read, so that nothing may be written meanwhile. */
@@ -176,6 +175,10 @@ static int note_process(void *context, const struct history_process *process)
 	struct process_list *list = context;
 	struct found_process *items;
 
+	/* One that was attached anew, as a reload does, is in the history twice, and one query finds both. */
+	for (size_t i = 0; i < list->count; i++)
+		if (list->items[i].pid == process->pid && list->items[i].start_time == process->start_time)
+			return 0;
 	if (list->count == list->room) {
 		list->room = list->room ? 2 * list->room : 64;
 		items = realloc(list->items, list->room * sizeof(*items));
@@ -316,9 +319,9 @@ static int spool(struct dumper *d, const struct dump_job *job)
 		pthread_mutex_lock(&d->lock);
 		counts = d->counts.spool;
 		pthread_mutex_unlock(&d->lock);
-		err = d->places.spool_fd < 0 ? 0
-		                             : spool_write(d->places.spool_fd, items, count, d->places.spool_bytes,
-		                                           &counts, &fault);
+		err = d->places.spool_fd < 0
+		              ? 0
+		              : spool_write(d->places.spool_fd, items, count, d->places.spool_bytes, &counts, &fault);
 		if (err || fault.why[0])
 			service_log("cannot write to the spool: %s", fault.why);
 		pthread_mutex_lock(&d->lock);

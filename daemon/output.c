@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Names, checks and writing: one walk over the same list of outputs, a little over 400 lines. */
 #include "daemon/output.h"
 
 #include <errno.h>

@@ -11,6 +11,7 @@
 #include "daemon/option_table.h"
 #include "daemon/push_config.h"
 #include "daemon/push_loop.h"
+#include "daemon/sandbox.h"
 
 #define ONCE_GIVE_UP_NS (30 * NS_PER_S)
 
@@ -59,6 +60,20 @@ static int make_config(struct push_config *c, const struct push_options *o, stru
 	return err;
 }
 
+/* Whatever is to be sent, and to whom, is not trusted from here on. */
+static int confined_loop(const struct push_config *config, const struct push_loop_options *options, struct fault *fault)
+{
+	int err = sandbox_pusher(fault);
+
+	if (err == -ENOPKG)
+		error_fault(fault, "push");
+	else if (err)
+		return err;
+	*fault = (struct fault){0};
+	push_loop_block_signals();
+	return push_loop(config, options, NULL, fault);
+}
+
 static int push(const struct push_options *o)
 {
 	struct push_loop_options options = {
@@ -70,8 +85,7 @@ static int push(const struct push_options *o)
 	if (err)
 		return error_usage(&fault);
 	if (!o->check) {
-		push_loop_block_signals();
-		err = push_loop(&config, &options, NULL, &fault);
+		err = confined_loop(&config, &options, &fault);
 		if (err && fault.err)
 			error_fault(&fault, "push");
 	}

@@ -4,13 +4,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <linux/capability.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,27 +16,16 @@
 #include "base/tempfile.h"
 #include "daemon/error.h"
 #include "daemon/push_loop.h"
+#include "daemon/sandbox.h"
 #include "daemon/spool_write.h"
 #include "exporters/facts.h"
 #include "exporters/service_name.h"
 
-#define GIVE_UP_NS (30 * NS_PER_S)
+#define GIVE_UP_NS (15 * NS_PER_S)
 
 enum { LABELS_MAX = 6 };
 
 /* --- the child --- */
-
-/* What a sender needs of what root may: nothing. It stays its owner's process, as who its files belong to. */
-static int drop_rights(void)
-{
-	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct none[2] = {0};
-
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
-		return -errno;
-	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-	return syscall(SYS_capset, &head, none) == 0 ? 0 : -errno;
-}
 
 static void remove_spool(const char *path)
 {
@@ -91,10 +78,9 @@ _Noreturn static void become(const char *spool, enum push_type type, const char 
 	sigprocmask(SIG_UNBLOCK, &interrupt, NULL);
 	push_loop_block_signals();
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	err = getppid() == parent ? drop_rights() : -ECHILD;
-	if (err)
-		fault_set(&fault, err, "", "%s", strerror(-err));
-	else
+	/* It stays its owner's process, as who its files belong to. */
+	err = getppid() == parent ? sandbox_pusher(&fault) : fault_set(&fault, -ECHILD, "", "who samples has ended");
+	if (!err || err == -ENOPKG) /* it is confined as far as it can be here */
 		err = send_all(spool, type, url, feed_fd, &fault);
 	if (err && fault.err)
 		error_fault(&fault, "cannot push to %s", url);

@@ -22,7 +22,8 @@ int push_child_start(struct push_child **ret_child, enum push_type type, const c
 /* Hands over a profile: the final one, or a snapshot, which has its number as a label, for it holds what later ones hold too. 0 or -errno, after
  * it was reported. */
 int push_child_send(struct push_child *child, const struct profile *profile);
-/* Waits until all was sent or given up, at most for some 30 s a profile, and frees it; NULL is fine. 0, or -EIO when something was not sent, which the child has said. */
+/* Waits until all was sent or given up, at most for some 15 s a profile, and frees it; NULL is fine.
+ * 0, or -EIO when something was not sent, which the child has said. */
 int push_child_finish(struct push_child *child);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/push_http.h"
 
+#include <assert.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <microhttpd.h>
@@ -26,7 +27,7 @@ enum { CONNECTIONS_MAX = 16, IDLE_S = 10, CONNECTION_BYTES = 32768 };
 	X(destroy_response)
 
 struct http_library {
-#define HTTP_MEMBER(function) __typeof__(&MHD_##function) function;
+#define HTTP_MEMBER(function) __typeof__ (&MHD_##function)(function);
 	HTTP_FUNCTIONS(HTTP_MEMBER)
 #undef HTTP_MEMBER
 };
@@ -125,6 +126,7 @@ static int start(struct push_http *h, const struct addrinfo *address)
 	unsigned flags = MHD_USE_EPOLL;
 	const union MHD_DaemonInfo *info;
 
+	assert(h->library.start_daemon && h->library.get_daemon_info); /* load() */
 	if (address->ai_family == AF_INET6)
 		flags |= MHD_USE_IPv6;
 	h->server = h->library.start_daemon(flags, 0, NULL, NULL, answer, h, MHD_OPTION_SOCK_ADDR, address->ai_addr,

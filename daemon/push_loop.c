@@ -77,6 +77,7 @@ static int open_senders(struct loop *l, struct fault *fault)
 	for (unsigned i = 0; i < l->config->destination_count; i++) {
 		if (push_sender_init(&l->senders[i], &l->curl, l->multi, &l->queue, i, l->options->give_up_ns))
 			return fault_set(fault, -ENOMEM, "", "out of memory");
+		l->senders[i].is_quiet = l->options->feed_fd >= 0; /* somebody waits for one word */
 		l->sender_count++;
 	}
 	return 0;

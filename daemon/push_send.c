@@ -155,11 +155,12 @@ static void find_request(struct push_sender *s)
 /* Between a half and the whole of it, so that a thousand hosts do not come back at once. */
 static uint64_t jitter(uint64_t ns)
 {
+	uint64_t half = ns / 2;
 	uint32_t random = 0;
 
 	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) != (ssize_t)sizeof(random))
 		random = (uint32_t)clock_now_ns();
-	return ns / 2 + (uint64_t)((double)(ns / 2) * ((double)random / UINT32_MAX));
+	return half + (uint64_t)((double)half * ((double)random / UINT32_MAX));
 }
 
 static uint64_t pause_ns(struct push_sender *s)
@@ -231,7 +232,7 @@ static void retry(struct push_sender *s, CURLcode code, const char *why)
 	s->gave_up = is_over(s, code);
 	if (s->gave_up)
 		push_log_always(s, "%s: gave up", why);
-	else
+	else if (!s->is_quiet)
 		push_log(s, "%s: trying again in %.0f s", why, (double)(s->due_ns - now_ns) / (double)NS_PER_S);
 }
 
@@ -252,7 +253,7 @@ static void succeeded(struct push_sender *s)
 		push_log(s, "it took the request, and refused %" PRIu64 " profiles in it", rejected);
 	} else {
 		s->counts.sent++;
-		if (s->is_failing)
+		if (s->is_failing && !s->is_quiet)
 			push_log_always(s, "it takes profiles again");
 		s->is_failing = false;
 	}

@@ -52,6 +52,7 @@ struct push_sender {
 	uint64_t give_up_ns;       /* how long a request is tried; 0: for ever */
 	bool gave_up;              /* no more is tried */
 	uint64_t said_ns, unsaid;  /* when something was last said; what was not, since */
+	bool is_quiet;             /* only what is final is said */
 	bool is_failing;           /* … so that its end is said, too */
 	struct push_counts counts;
 };

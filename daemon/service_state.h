@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The insides of the service, shared by the files that make it up: service.c (its life and its event loop), service_answer.c (what clients ask)
+/* The insides of the service, shared by the files that make it up: service.c (its life), service_events.c (its event loop), service_answer.c (what clients ask)
  * and service_dump.c (what is dumped when). All of it is the main thread's. */
 #ifndef SAMPLED_DAEMON_SERVICE_STATE_H
 #define SAMPLED_DAEMON_SERVICE_STATE_H
@@ -56,6 +56,10 @@ struct service {
 	bool stopping;
 };
 
+/* service_events.c: until it is told to end. */
+void service_serve(struct service *service);
+/* The history counts what the rules say. */
+void service_set_modes(struct service *service, const struct config *config);
 /* Asks for what is under way to be written; the sequence number of the mark behind it. */
 uint64_t service_ask_mark(struct service *service);
 /* 0, or -errno when the configuration has mistakes, which were logged: the one before stays in force then. */

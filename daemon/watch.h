@@ -63,6 +63,8 @@ struct watch_options {
 	bool verbose;
 	/* The number that a rule's targets have as their group. */
 	uint32_t (*group)(void *context, const struct config_rule *rule);
+	/* A process is sampled no more. NULL: nobody asks. */
+	void (*ended)(void *context, const struct watched *item);
 	void *context;
 };
 

@@ -29,7 +29,7 @@
 	X(multi_cleanup)
 
 struct curl_library {
-#define CURL_MEMBER(function) __typeof__(&curl_##function) function;
+#define CURL_MEMBER(function) __typeof__ (&curl_##function)(function);
 	CURL_FUNCTIONS(CURL_MEMBER)
 #undef CURL_MEMBER
 };

@@ -17,7 +17,7 @@
 #include "exporters/protobuf.h"
 
 /* Of trees and symbols, when a profile is read to be written in another way. */
-#define TREES_MAX_BYTES (UINT64_C(256) << 20)
+#define TREES_MAX_BYTES (UINT64_C(64) << 20)
 
 static const char service_label[] = "service_name", default_service[] = "python";
 

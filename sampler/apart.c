@@ -158,6 +158,14 @@ void apart_note_none(struct apart *apart, raddr_t addr, uint64_t tick)
 	apart->none[hash_u64(addr) % APART_NO_FRAME] = (struct apart_none){.addr = addr, .tick = tick};
 }
 
+void apart_forget_none(struct apart *apart, raddr_t addr)
+{
+	struct apart_none *none = &apart->none[hash_u64(addr) % APART_NO_FRAME];
+
+	if (none->addr == addr)
+		*none = (struct apart_none){0};
+}
+
 bool apart_is_none(const struct apart *apart, raddr_t addr, uint64_t tick)
 {
 	const struct apart_none *none = &apart->none[hash_u64(addr) % APART_NO_FRAME];

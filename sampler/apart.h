@@ -11,7 +11,7 @@
 #include "sampler/plan.h"
 
 #define APART_FRAMES   64u
-#define APART_FETCHES  40u  /* pieces that one look reads by themselves */
+#define APART_FETCHES  40u /* pieces that one look reads by themselves */
 #define APART_PROVEN   10u
 #define APART_BYTES    192u /* of a frame whose size is not known */
 #define APART_NO_FRAME 256u
@@ -68,8 +68,9 @@ void apart_age(struct apart *apart, uint64_t tick);
 /* Remembers what a frame links back to; and what is remembered, or zeros. */
 void apart_note_link(struct apart *apart, struct apart_link link);
 struct apart_link apart_link(const struct apart *apart, raddr_t frame);
-/* Remembers for some ticks that what lies there is no frame; and whether that is remembered. */
+/* Remembers for some ticks that what lies there is no frame; forgets it; and whether that is remembered. */
 void apart_note_none(struct apart *apart, raddr_t addr, uint64_t tick);
+void apart_forget_none(struct apart *apart, raddr_t addr);
 bool apart_is_none(const struct apart *apart, raddr_t addr, uint64_t tick);
 
 #endif

@@ -5,6 +5,9 @@
 #include <string.h>
 
 #define CACHES_MAX 9 /* units behind an instruction that calls */
+/* struct _PyCallCache (Include/internal/pycore_code.h): a counter, then the version, both behind the instruction. */
+#define VERSION_AT 4
+#define SOUGHT_MAX 4096 /* bytes */
 
 static void set_bits(uint8_t *bits, uint32_t first, uint32_t last, uint32_t units)
 {
@@ -21,10 +24,16 @@ static void set_call(struct code *code, uint32_t unit, uint8_t calling, uint32_t
 		set_bits(code->seldom, at, at, units);
 }
 
+static bool is_plain(const struct pyabi *abi, uint8_t opcode)
+{
+	return memchr(abi->plain_opcodes, opcode, strlen((const char *)abi->plain_opcodes)) != NULL;
+}
+
 void bytecode_read(const struct pyabi *abi, const struct remote *r, struct code *code)
 {
 	uint32_t units = code->bytecode_bytes / 2;
 	uint8_t *bytes;
+	bool whole;
 
 	if (abi->frames != FRAMES_STACK || code->bytecode_bytes > SCANNED_MAX)
 		return;
@@ -35,9 +44,14 @@ void bytecode_read(const struct pyabi *abi, const struct remote *r, struct code 
 	code->calling = calloc(units / 8 + 1, 1);
 	code->resuming = calloc(units / 8 + 1, 1);
 	code->seldom = calloc(units / 8 + 1, 1);
-	for (uint32_t i = 0; code->leaving && code->calling && code->resuming && code->seldom && i < units; i++) {
+	code->plain = calloc(units / 8 + 1, 1);
+	whole = code->leaving && code->calling && code->resuming && code->seldom && code->plain;
+	for (uint32_t i = 0; whole && i < units; i++) {
 		uint8_t opcode = bytes[2 * i], calling = abi->calling[opcode];
 
+		/* A caller can stand at a call's last cache, which may look like anything. */
+		if (is_plain(abi, opcode) && !code_bit(code->calling, 2 * i) && !code_bit(code->resuming, 2 * i))
+			set_bits(code->plain, i, i, units);
 		if (memchr(abi->leaving_opcodes, opcode, strlen((const char *)abi->leaving_opcodes)))
 			set_bits(code->leaving, i, i, units);
 		if (calling == CALLING_SUBSCRIPT || calling == CALLING_QUIET_SUBSCRIPT)
@@ -53,6 +67,20 @@ void bytecode_read(const struct pyabi *abi, const struct remote *r, struct code 
 	}
 out:
 	free(bytes);
+}
+
+bool bytecode_has_call(const struct pyabi *abi, const struct remote *r, const struct code *code, int64_t offset,
+                       bool direct)
+{
+	uint8_t opcode;
+
+	if (code->traceable_bytes >= code->bytecode_bytes) /* the interpreter's own */
+		return true;
+	if (direct)
+		return code_calls(code, offset) || code_resumes(code, offset);
+	if (!code->plain || offset >= (int64_t)code->bytecode_bytes || !code_bit(code->plain, offset))
+		return true;
+	return r && remote_read(r, code->bytecode + (uint64_t)offset, &opcode, 1) == 0 && !is_plain(abi, opcode);
 }
 
 bool bytecode_may_call(const struct pyabi *abi, const struct remote *r, const struct code *code, int64_t offset)
@@ -75,4 +103,31 @@ bool bytecode_may_call(const struct pyabi *abi, const struct remote *r, const st
 			                                       : (calling & CALLING_QUIET) == 0;
 	}
 	return true;
+}
+
+/* Whether such an instruction is a call that was specialised for one function. */
+static bool is_for_one(uint8_t calling)
+{
+	return calling < CALLING_QUIET_SUBSCRIPT && (calling & CALLING_PUSHES) &&
+	       !(calling & (CALLING_RESUMES | CALLING_SELDOM));
+}
+
+bool bytecode_find_call(const struct pyabi *abi, const struct remote *r, const struct code *code, uint32_t version,
+                        int64_t *ret_offset)
+{
+	uint8_t bytes[SOUGHT_MAX];
+	uint32_t found = 0;
+
+	if (version == 0 || code->bytecode_bytes > sizeof(bytes) ||
+	    remote_read(r, code->bytecode, bytes, code->bytecode_bytes) != 0)
+		return false;
+	for (uint32_t at = 0; at + VERSION_AT + sizeof(version) <= code->bytecode_bytes; at += 2) {
+		uint8_t calling = abi->calling[bytes[at]];
+
+		if (!is_for_one(calling) || memcmp(bytes + at + VERSION_AT, &version, sizeof(version)) != 0)
+			continue;
+		*ret_offset = (int64_t)at + 2 * ((calling & CALLING_UNITS) - 1);
+		found++;
+	}
+	return found == 1;
 }

@@ -7,13 +7,24 @@
 
 #define SCANNED_MAX (1u << 20) /* bytes of bytecode; what is longer is not looked at */
 
-/* Which instructions leave the frame, and which can call. Specialisation changes bytecode while it runs, but neither of these. What
- * looks like one may be the cache behind another one: a bit too many does no harm. Without memory, or where the bytecode cannot be
+/* Which instructions leave the frame, which can call, and which run no Python code. Specialisation changes bytecode while it runs, but none
+ * of these. What looks like one may be the cache behind another one: a bit too many does no harm. Without memory, or where the bytecode cannot be
  * read, nothing is known. */
 void bytecode_read(const struct pyabi *abi, const struct remote *r, struct code *code);
+
+/* Whether a frame that stands at this instruction can have a callee: one that the interpreter's loop runs for it (`direct`), or one that C
+ * called. Where what stands there seems to run no Python code at all, the target is asked whether what watches the program has put another
+ * instruction in its place meanwhile; r is NULL where the target is no more. */
+bool bytecode_has_call(const struct pyabi *abi, const struct remote *r, const struct code *code, int64_t offset,
+                       bool direct);
 
 /* Whether the instruction that a frame stands at is such, at this moment, that it can run a Python function in the interpreter's loop: not if
  * it is specialised for what does not, nor where mostly nothing is called and it is not specialised for what is. */
 bool bytecode_may_call(const struct pyabi *abi, const struct remote *r, const struct code *code, int64_t offset);
+
+/* The one place at which a frame of this code stands while it is in a call that is specialised for the functions of a code object with
+ * this version (struct code). False: there is none, or several; or it cannot be read. */
+bool bytecode_find_call(const struct pyabi *abi, const struct remote *r, const struct code *code, uint32_t version,
+                        int64_t *ret_offset);
 
 #endif

@@ -27,8 +27,20 @@ static bool is_adjacent(const struct pyframe *caller, const struct pyframe *call
 
 struct place { /* where a call is made */
 	const struct walker *w;
-	const struct pyframe *caller;
+	const struct pyframe *caller; /* NULL: the callee is the outermost frame */
+	bool direct;
 };
+
+/* Whether what stands at its site can call at all, whatever was seen: a copy can be torn in the same way again and again. C can call
+ * above any instruction that is traced. */
+static bool has_site(const struct call *call)
+{
+	const struct place *place = call->context;
+	const struct code *code = place->caller ? codes_find(place->w->codes, place->caller->code) : NULL;
+
+	return !code || (place->caller->stored && !place->direct) ||
+	       bytecode_has_call(place->w->abi, place->w->remote, code, place->caller->offset, place->direct);
+}
 
 /* A caller whose instruction is specialised for C does not run a Python function in the same loop, nor does one that reads a plain
  * attribute. */
@@ -54,11 +66,14 @@ static bool each_call(const struct walker *w, const struct pystack *stack, uint3
 		uint64_t content, site = site_of(w, &stack->frames[i], &content, &seldom), key = content;
 
 		if (i >= from) {
-			struct place place = {.w = w, .caller = i > 0 ? &stack->frames[i - 1] : NULL};
+			struct place place = {.w = w,
+			                      .caller = i > 0 ? &stack->frames[i - 1] : NULL,
+			                      .direct = stack->frames[i].direct};
 			struct call call = {.site = i > 0 ? sites[(i + EDGE_SITES - 1) % EDGE_SITES] : 1,
 			                    .callee = content | 1,
 			                    .seldom = caller_seldom,
 			                    .awaited = stack->frames[i].awaited,
+			                    .placed = stack->frames[i].placed,
 			                    .can_be = i > 0 && stack->frames[i].direct ? can_call : NULL,
 			                    .context = &place,
 			                    .proven = stack->frames[i].proven,
@@ -90,7 +105,7 @@ static bool call_known(void *context, const struct call *call)
 static bool call_known_apart(void *context, const struct call *call)
 {
 	return edges_has(context, call->key) || edges_has_single(context, call) ||
-	       (call->awaited && edges_has_edge(context, call));
+	       (call->awaited && edges_has_edge(context, call)) || (call->placed && edges_has_no_other(context, call));
 }
 
 static bool site_known(void *context, const struct call *call)
@@ -100,14 +115,15 @@ static bool site_known(void *context, const struct call *call)
 
 static bool call_rare(void *context, const struct call *call)
 {
-	return edges_is_rare(context, call);
+	return edges_is_rare(context, call) && (edges_has(context, call->key) || has_site(call));
 }
 
 static bool sight(void *context, const struct call *call)
 {
 	struct sighting *s = context;
 
-	s->learnt |= edges_sight(s->edges, call, s->now_ns);
+	if (has_site(call))
+		s->learnt |= edges_sight(s->edges, call, s->now_ns);
 	return true;
 }
 
@@ -115,7 +131,8 @@ static bool sight_once(void *context, const struct call *call)
 {
 	struct sighting *s = context;
 
-	s->learnt |= edges_sight_once(s->edges, call, s->now_ns);
+	if (has_site(call))
+		s->learnt |= edges_sight_once(s->edges, call, s->now_ns);
 	return true;
 }
 
@@ -156,7 +173,7 @@ static bool sight_single(void *context, const struct call *call)
 {
 	struct sighting *s = context;
 
-	if (call->adjacent)
+	if (call->adjacent && has_site(call))
 		s->learnt |= edges_sight_single(s->edges, call, s->now_ns);
 	return true;
 }
@@ -173,7 +190,7 @@ static bool sight_proven(void *context, const struct call *call)
 {
 	struct sighting *s = context;
 
-	if (call->proven && (!call->can_be || call->can_be(call)))
+	if (call->proven && has_site(call) && (!call->can_be || call->can_be(call)))
 		s->learnt |= edges_sight(s->edges, call, s->now_ns);
 	return true;
 }
@@ -191,7 +208,8 @@ static bool sight_left(void *context, const struct call *call)
 	struct sighting *s = context;
 
 	/* A generator's frame was copied later than what it called: what has been left by then says nothing of where it was called. */
-	s->learnt = call->adjacent ? edges_sight_left(s->edges, call, s->now_ns) : edges_has(s->edges, call->key);
+	s->learnt = call->adjacent && has_site(call) ? edges_sight_left(s->edges, call, s->now_ns)
+	                                             : edges_has(s->edges, call->key);
 	return true;
 }
 
@@ -205,7 +223,8 @@ bool calls_know_left(const struct walker *w, const struct pystack *stack)
 
 static bool learn(void *context, const struct call *call)
 {
-	edges_learn(context, call);
+	if (has_site(call))
+		edges_learn(context, call);
 	return true;
 }
 

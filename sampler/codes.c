@@ -74,6 +74,7 @@ static void code_free(struct code *code)
 	free(code->calling);
 	free(code->resuming);
 	free(code->seldom);
+	free(code->plain);
 	free(code->indirect);
 	free(code->sites);
 	free(code);
@@ -414,6 +415,8 @@ static int decode(struct codes *c, const struct remote *r, raddr_t addr, struct 
 		return -EPROTO;
 	code->addr = addr;
 	code->identity = identity_of(abi, head);
+	if (abi->code.version != ABSENT)
+		code->version = (uint32_t)frame_i32(head, abi->code.version);
 	first_line = frame_i32(head, abi->code.firstlineno);
 	code->first_line = first_line > 0 ? (uint32_t)first_line : 0;
 	err = read_extent(c, r, head, code);

@@ -31,6 +31,7 @@ struct code {
 	uint8_t *seldom; /* owned; of the bits of `calling`, those of instructions that mostly call nothing */
 	uint8_t *
 		resuming; /* owned; a bit for each unit at which a frame that resumed a generator can stand; NULL: not known */
+	uint8_t *plain; /* owned; a bit for each unit at which no Python code runs (plain_opcodes); NULL: not known */
 	uint8_t *
 		indirect; /* owned; a bit for each unit at which C, or a generator's resumption, was seen to lead on to a frame */
 	struct callsite *sites; /* owned; by offset; to 3.10 */
@@ -39,6 +40,7 @@ struct code {
 	uint64_t caller;      /* where frames of it were called from: a hash of code and instruction; 0: not seen yet */
 	uint32_t caller_seen; /* so often, and never from anywhere else */
 	bool callers_differ;
+	uint32_t version;  /* co_version, which is that of its functions, too: 3.12+; 0: none */
 	uint64_t identity; /* hash of the words that tell this code object from the next at its address */
 	uint64_t content;  /* hash of what it says: name, file, lines, length: equal for one that is compiled again */
 	uint64_t loaded_ns;

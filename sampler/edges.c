@@ -216,6 +216,11 @@ bool edges_has_single(const struct edges *e, const struct call *call)
 	return edges_has(e, edge_of(call)) && !edges_has(e, several_of(call));
 }
 
+bool edges_has_no_other(const struct edges *e, const struct call *call)
+{
+	return !calls_another(e, call) && !edges_has(e, several_of(call));
+}
+
 bool edges_has_edge(const struct edges *e, const struct call *call)
 {
 	return edges_has(e, edge_of(call));

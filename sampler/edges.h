@@ -24,6 +24,7 @@ struct call {
 	uint64_t callee;
 	bool seldom;   /* where it stands, mostly nothing is called */
 	bool awaited;  /* the caller's own frame names what is called */
+	bool placed;   /* the caller calls it from there only */
 	bool proven;   /* the callee was its caller's while both were read, if not of the frames below them */
 	bool adjacent; /* caller and callee were copied in one piece */
 	/* Asked before it is learnt by its share: whether what stands at its site can call; NULL: yes. */
@@ -52,6 +53,8 @@ bool edges_sight_left(struct edges *edges, const struct call *call, uint64_t now
 bool edges_sight_single(struct edges *edges, const struct call *call, uint64_t now_ns);
 /* Whether it is the only call that is known of its site, so that it cannot matter who led to it. */
 bool edges_has_single(const struct edges *edges, const struct call *call);
+/* Whether nothing else is known to be called there. */
+bool edges_has_no_other(const struct edges *edges, const struct call *call);
 /* Whether the call is known, whoever led to it. */
 bool edges_has_edge(const struct edges *edges, const struct call *call);
 /* Its site and its callee were seen many times, and it hardly ever: a copy that is torn. */

@@ -18,7 +18,9 @@ struct pyframe { /* what one sample keeps of a frame */
 	uint64_t callable; /* what its value stack has for the call it stands at; 0: not looked at */
 	bool generator; /* it lies in an object of its own (3.11+) */
 	bool direct;    /* the interpreter's loop runs it for its caller, without C between them */
+	bool stored;    /* its stack pointer is stored (to 3.13): it is suspended in a call, below a finalizer, or traced */
 	bool awaited;   /* its caller's own frame names it */
+	bool placed;    /* where its caller stands was told by it, which is called from there only (struct resumed) */
 	bool proven;    /* it was its caller's callee while they were read, later than the rest */
 };
 
@@ -96,6 +98,12 @@ static inline bool frame_offset(const struct pyabi *abi, const uint8_t *bytes, c
 	return true;
 }
 
+/* Whether C called it, as it says of itself: 3.11. */
+static inline bool frame_is_entry(const struct pyabi *abi, const uint8_t *bytes)
+{
+	return abi->frame.is_entry != ABSENT && bytes[abi->frame.is_entry] != 0;
+}
+
 /* Whether the frame says of itself that it is suspended in a call of a Python function that the interpreter runs in the
  * same loop. Versions without such a mark say yes: there a callee's cleared code tells that it is dead. */
 static inline bool frame_is_suspended(const struct pyabi *abi, const uint8_t *bytes, const struct code *code)
@@ -103,6 +111,12 @@ static inline bool frame_is_suspended(const struct pyabi *abi, const uint8_t *by
 	if (abi->call_mark != CALL_MARK_STACKTOP)
 		return true;
 	return frame_i32(bytes, abi->frame.stacktop) >= (int32_t)code->locals;
+}
+
+/* Whether its stack pointer is stored. Versions without such a mark say no. */
+static inline bool frame_is_stored(const struct pyabi *abi, const uint8_t *bytes, const struct code *code)
+{
+	return abi->call_mark == CALL_MARK_STACKTOP && frame_is_suspended(abi, bytes, code);
 }
 
 /* Whether a frame has been left: to 3.13 its stack pointer is stored when it returns, and is 0 once its variables are released
@@ -119,7 +133,8 @@ static inline bool frame_is_left(const struct pyabi *abi, const uint8_t *bytes, 
 }
 
 /* Whether an exception is leaving it, or it is being traced: its stack pointer is stored at an instruction that calls nothing. */
-static inline bool frame_is_interrupted(const struct pyabi *abi, const uint8_t *bytes, const struct code *code, int64_t offset)
+static inline bool frame_is_interrupted(const struct pyabi *abi, const uint8_t *bytes, const struct code *code,
+                                        int64_t offset)
 {
 	return abi->call_mark == CALL_MARK_STACKTOP && frame_i32(bytes, abi->frame.stacktop) >= (int32_t)code->locals &&
 	       code->traceable_bytes < code->bytecode_bytes && !code_calls(code, offset) && !code_resumes(code, offset);

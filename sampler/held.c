@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "sampler/calls.h"
+#include "sampler/owed.h"
 #include "sampler/prove.h"
 
 #define JUDGE_NS (10 * NS_PER_MS) /* held samples are judged no more often than this */
@@ -22,23 +23,48 @@ static uint64_t held_key(const struct thread *t, uint16_t status)
 	return key;
 }
 
+/* Functions are many, and held stacks seldom want one: most are told by a bit. */
+static uint64_t bit_of(uint64_t function)
+{
+	return UINT64_C(1) << (function >> 58);
+}
+
+static void want_other(struct target *target, uint32_t i)
+{
+	struct held *held = &target->held[i];
+
+	held->other.depth = 0;
+	target->held_leaves[i] = codes_content(target->codes, held->stack.frames[held->stack.depth - 1].code);
+	if (target->held_leaves[i] != 0)
+		target->held_wanted |= bit_of(target->held_leaves[i]);
+}
+
+/* Stacks are held by the hundred: without room to spare. */
+static bool copy_exactly(struct pystack *stack, const struct pystack *from)
+{
+	if (stack->room < from->depth) {
+		struct pyframe *frames = realloc(stack->frames, from->depth * sizeof(*frames));
+
+		if (!frames)
+			return false;
+		stack->frames = frames;
+		stack->room = from->depth;
+	}
+	stack->depth = from->depth;
+	stack->apart = from->apart;
+	memcpy(stack->frames, from->frames, stack->depth * sizeof(*stack->frames));
+	return true;
+}
+
 static int hold_new(struct target *target, const struct thread *t, uint64_t key)
 {
 	struct held *held = &target->held[target->held_count];
-	struct pystack stack = held->stack;
+	struct pystack stack = held->stack, other = held->other;
 
-	if (stack.room < t->seen.depth) {
-		struct pyframe *frames = realloc(stack.frames, t->seen.depth * sizeof(*frames));
-
-		if (!frames)
-			return -ENOMEM;
-		stack.frames = frames;
-		stack.room = t->seen.depth;
-	}
-	stack.depth = t->seen.depth;
-	stack.apart = t->seen.apart;
-	memcpy(stack.frames, t->seen.frames, stack.depth * sizeof(*stack.frames));
-	*held = (struct held){.thread = t->id, .stack = stack};
+	if (!copy_exactly(&stack, &t->seen))
+		return -ENOMEM;
+	*held = (struct held){.thread = t->id, .stack = stack, .other = other};
+	want_other(target, target->held_count);
 	target->held_keys[target->held_count++] = key;
 	return 0;
 }
@@ -70,31 +96,64 @@ int held_add(struct target *target, const struct thread *t, uint16_t status, boo
 	return -EINPROGRESS;
 }
 
+void held_offer(struct target *target, const struct thread *t, uint64_t function)
+{
+	uint64_t wanted = 0;
+
+	if (function == 0 || !(target->held_wanted & bit_of(function)))
+		return;
+	for (uint32_t i = 0; i < target->held_count; i++) {
+		struct held *held = &target->held[i];
+
+		if (target->held_leaves[i] == function && held->thread == t->id && copy_exactly(&held->other, &t->seen))
+			target->held_leaves[i] = 0;
+		else if (target->held_leaves[i] != 0)
+			wanted |= bit_of(target->held_leaves[i]);
+	}
+	target->held_wanted = wanted;
+}
+
 static void drop_held(struct target *target, uint32_t i)
 {
 	struct held gone = target->held[i];
 
 	target->held[i] = target->held[--target->held_count];
 	target->held[target->held_count] = gone; /* its room stays for the next */
+	target->held_leaves[i] = target->held_leaves[target->held_count];
 	target->held_keys[i] = target->held_keys[target->held_count];
 	target->held_latest = HELD_MAX;
 }
 
-static void lose_held(struct target *target, uint32_t i)
+static void take_held(struct target *target, uint32_t i)
 {
-	target->facts.lost[LOSS_TORN] += target->held[i].count;
-	target->facts.unsampled_ns += target->held[i].weight_ns;
+	run_add_held(target, &target->held[i], &target->held[i].stack);
 	drop_held(target, i);
 }
 
-static void take_held(struct target *target, uint32_t i)
+/* The copy was torn. What ran is the function innermost in it: the samples go to the other stack with it, or are owed to it. */
+static void give_up(struct target *target, uint32_t i, bool ending)
 {
-	run_add_held(target, &target->held[i]);
+	struct held *held = &target->held[i];
+	struct owed owed = {.thread = held->thread,
+	                    .count = held->count,
+	                    .function = target->held_leaves[i],
+	                    .status = held->status,
+	                    .t_first_ns = held->t_first_ns,
+	                    .t_last_ns = held->t_last_ns,
+	                    .weight_ns = held->weight_ns};
+
+	if (held->other.depth > 0) {
+		target->facts.deferred += held->count;
+		run_add_held(target, held, &held->other);
+	} else if (ending || owed.function == 0 || !owed_add(target, &owed)) {
+		target->facts.lost[LOSS_TORN] += held->count;
+		target->facts.unsampled_ns += held->weight_ns;
+	}
 	drop_held(target, i);
 }
 
 /* Takes it where its calls are known, or nothing speaks against them. */
-static void judge_held(struct target *target, const struct walker *w, uint32_t i)
+static void judge_held(struct target *target, const struct walker *w, uint32_t i, bool ending)
 {
 	const struct held *held = &target->held[i];
 	uint32_t unknown;
@@ -103,7 +162,7 @@ static void judge_held(struct target *target, const struct walker *w, uint32_t i
 	    (held->one_copy && calls_are_rare(w, &held->stack, target->edges)))
 		take_held(target, i);
 	else
-		lose_held(target, i);
+		give_up(target, i, ending);
 }
 
 void held_release(struct target *target, struct walker *w)
@@ -118,7 +177,7 @@ void held_release(struct target *target, struct walker *w)
 	w->moves = true; /* of some */
 	for (uint32_t i = target->held_count; i-- > 0;) {
 		if (w->now_ns - target->held[i].t_first_ns > HELD_NS)
-			judge_held(target, w, i);
+			judge_held(target, w, i, true); /* it was not seen for so long */
 		else if (learnt && prove_knows(target, w, &target->held[i].stack, 0, &unknown))
 			take_held(target, i);
 	}
@@ -130,7 +189,7 @@ void held_end(struct target *target, const struct thread *t)
 
 	for (uint32_t i = target->held_count; i-- > 0;)
 		if (!t || target->held[i].thread == t->id)
-			judge_held(target, &w, i);
+			judge_held(target, &w, i, true);
 }
 
 static bool names_retired_code(const struct target *target, const struct pystack *stack)
@@ -147,5 +206,7 @@ void held_forget(struct target *target)
 
 	for (uint32_t i = target->held_count; i-- > 0;)
 		if (names_retired_code(target, &target->held[i].stack))
-			judge_held(target, &w, i);
+			judge_held(target, &w, i, false);
+		else if (names_retired_code(target, &target->held[i].other))
+			want_other(target, i);
 }

@@ -95,11 +95,54 @@ static int leave_outside(struct walker *w, raddr_t current)
 	return -EAGAIN;
 }
 
+enum stand { STAND_MOVED, STAND_SAME, STAND_STANDS };
+
+/* Whether the thread state and the frames disagree as they did in the look before, and in so many looks in a row that the thread stands
+ * like this. In a short loop two reads are soon alike by chance, many are not. */
+static enum stand stand_of(struct thread *t, struct disagreement now)
+{
+	bool same = memcmp(&t->disagreement, &now, sizeof(now)) == 0;
+
+	t->disagreement = now;
+	t->stands = same ? t->stands + 1 : 0;
+	return !same ? STAND_MOVED : t->stands < STANDS ? STAND_SAME : STAND_STANDS;
+}
+
+/* The chain from the current frame; *ret_refuted: its frames cannot have called one another. */
+static int walk_standing(struct walker *w, struct thread *t, raddr_t current, bool *ret_refuted)
+{
+	int err = walk_chain(w, t, current);
+
+	t->agreed = true;
+	*ret_refuted = w->refuted || err == -EPROTO;
+	return err;
+}
+
+/* The frames do not tell what the stack is. A thread can stand like that, switched out between two stores. */
+static int judge_untold(struct walker *w, struct thread *t, raddr_t current)
+{
+	struct disagreement now = {.current = current};
+	bool refuted;
+	int err;
+
+	if (w->grew || w->exhausted || w->doubted)
+		return -EAGAIN;
+	if (t->seen.depth > 0) {
+		now.leaf = t->seen.frames[t->seen.depth - 1].frame;
+		now.offset = t->seen.frames[t->seen.depth - 1].offset;
+	}
+	if (stand_of(t, now) != STAND_STANDS)
+		return -EAGAIN;
+	err = walk_standing(w, t, current, &refuted);
+	return refuted ? -EAGAIN : err;
+}
+
 /* The frames of the data stack, and those that they lead to; and whether the thread state agrees. */
 static int walk_frames(struct walker *w, struct thread *t, raddr_t current)
 {
-	struct disagreement before = t->disagreement;
-	bool outside;
+	struct disagreement now;
+	enum stand stand;
+	bool outside, refuted;
 	raddr_t leaf;
 	int err;
 
@@ -108,6 +151,8 @@ static int walk_frames(struct walker *w, struct thread *t, raddr_t current)
 		err = walk_up(w, t, current, &leaf);
 		if (err == -EPROTO)
 			return walk_chain(w, t, current);
+		if (err == -EAGAIN)
+			return judge_untold(w, t, current);
 		if (err)
 			return err;
 		cut_left(w, t, &leaf);
@@ -125,19 +170,23 @@ static int walk_frames(struct walker *w, struct thread *t, raddr_t current)
 		return leads_outside(t, current) ? leave_outside(w, current) : 0;
 	}
 	/* Whether what has been left is shown is decided anew in each tick, and is no change. */
-	t->disagreement = (struct disagreement){.current = current, .leaf = t->left ? t->left : leaf};
+	now = (struct disagreement){.current = current, .leaf = t->left ? t->left : leaf};
 	if (t->seen.depth > 0 && !t->left)
-		t->disagreement.offset = t->seen.frames[t->seen.depth - 1].offset;
+		now.offset = t->seen.frames[t->seen.depth - 1].offset;
 	outside = leads_outside(t, current);
-	/* They differ since the thread went on between the two copies. When it stands like this, the thread state is right. In a short loop
-	 * two reads are soon alike by chance, many are not. */
-	if (memcmp(&before, &t->disagreement, sizeof(before)) != 0) {
-		t->stands = 0;
-	} else if (++t->stands >= STANDS) {
-		t->agreed = true;
-		return walk_chain(w, t, current);
-	} else {
+	/* They differ since the thread went on between the two copies. When it stands like this, the thread state is right. */
+	stand = stand_of(t, now);
+	if (stand == STAND_SAME)
 		return outside ? leave_outside(w, current) : -EAGAIN;
+	if (stand == STAND_STANDS) {
+		err = walk_standing(w, t, current, &refuted);
+		if (!refuted)
+			return err;
+		/* It was being changed itself, or the thread only seemed to stand: the frames are right. */
+		err = walk_up(w, t, current, &leaf);
+		if (err)
+			return err;
+		cut_left(w, t, &leaf);
 	}
 	w->why = RETRY_LINK;
 	if (outside)

@@ -2,7 +2,8 @@
 /* Samples that are owed. A coroutine that runs for a microsecond has yielded by the time its frame can be copied: at the instant of the
  * sample it is known which function ran, but not on which line, nor who awaits it. To read again until a stack is whole would favour
  * what stands longer. So the sample waits for the next whole stack of the thread with this function innermost, and is counted there,
- * with its own time and status: every function gets its share, and every stack shown is one that the thread had. */
+ * with its own time and status: every function gets its share, and every stack shown is one that the thread had. A table by thread and
+ * function. */
 #ifndef SAMPLED_SAMPLER_OWED_H
 #define SAMPLED_SAMPLER_OWED_H
 
@@ -15,10 +16,9 @@
 uint64_t owed_current(struct walker *w, struct thread *t);
 /* The innermost function of t->seen. */
 uint64_t owed_leaf(const struct walker *w, const struct thread *t);
-/* Puts the sample off. False: too many are, or in vain. */
-bool owed_add(struct target *target, const struct thread *t, uint64_t function, uint16_t status, uint64_t now_ns,
-              uint64_t weight_ns);
-bool owed_any(const struct target *target, const struct thread *t, uint64_t function);
+/* Puts samples off. False: too many are. */
+bool owed_add(struct target *target, const struct owed *samples);
+bool owed_any(struct target *target, const struct thread *t, uint64_t function);
 /* Counts what is owed to this function at the stack in t->seen. */
 void owed_pay(struct target *target, struct thread *t, uint64_t function);
 /* Those of this thread (NULL: of all), or older than ten seconds, are lost as torn. */

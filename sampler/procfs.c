@@ -13,6 +13,7 @@
 enum {
 	STAT_BYTES_MAX = 4096,
 	CMDLINE_BYTES_MAX = 64 * 1024,
+	READ_FIRST = 4096, /* holds nearly all of them, and is no mapping of its own for malloc() */
 	READ_CHUNK = 32 * 1024,
 };
 
@@ -25,8 +26,9 @@ int proc_read_file(const char *path, struct buf *to, size_t max_bytes)
 	if (fd < 0)
 		return -errno;
 	for (;;) {
-		size_t ask = max_bytes - done < READ_CHUNK ? max_bytes - done : READ_CHUNK;
-		char *at = buf_reserve(to, READ_CHUNK);
+		size_t chunk = done < READ_FIRST ? READ_FIRST : READ_CHUNK;
+		size_t ask = max_bytes - done < chunk ? max_bytes - done : chunk;
+		char *at = buf_reserve(to, chunk);
 		ssize_t got;
 
 		if (!at) {

@@ -140,7 +140,7 @@ enum retry_cause {
 };
 
 /* Cumulative since the target was attached, so that a lost record of this type loses nothing.
- * attempts = samples + the sum of lost[]. Of samples, those of the stacks in the stream up to here. */
+ * attempts = samples + the sum of lost[]: what is not decided yet is in neither. Of samples, those of the stacks in the stream up to here. */
 struct rec_facts {
 	struct rec_head head;
 	uint32_t target;
@@ -156,7 +156,7 @@ struct rec_facts {
 	uint64_t runs;                  /* stack records they are in */
 	uint64_t retries[RETRY_CAUSES]; /* extra reads of a thread, by enum retry_cause */
 	uint64_t confirms;              /* extra reads because an edge was new */
-	uint64_t deferred;  /* samples counted at the next whole stack with the function that was running innermost */
+	uint64_t deferred;  /* samples counted at another whole stack, with the function that was running innermost */
 	uint64_t truncated; /* samples whose stack was cut */
 	uint64_t unsampled_ns;  /* thread time that no sample stands for */
 	uint64_t reads;         /* system calls that read the target */

@@ -18,6 +18,7 @@ struct resumed_place {
 
 struct resumed { /* a later pair takes the place of an earlier one */
 	struct resumed_place places[RESUMED_PLACES];
+	uint64_t sought_tick; /* in which instructions were last searched for a place */
 };
 
 /* Functions are told by what their code objects say (struct code, content). Notes a call in a stack that proved to be whole. */

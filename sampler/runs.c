@@ -360,7 +360,7 @@ void run_add_other(struct target *target, struct thread *t, struct pystack *stac
 	free(frames);
 }
 
-void run_add_held(struct target *target, struct held *held)
+void run_add_held(struct target *target, const struct held *held, struct pystack *stack)
 {
 	struct run run = {.count = held->count,
 	                  .status = held->status,
@@ -370,7 +370,7 @@ void run_add_held(struct target *target, struct held *held)
 
 	for (uint32_t i = 0; i < target->thread_count; i++) {
 		if (target->threads[i]->id == held->thread) {
-			run_add_other(target, target->threads[i], &held->stack, &run);
+			run_add_other(target, target->threads[i], stack, &run);
 			return;
 		}
 	}

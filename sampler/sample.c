@@ -23,8 +23,8 @@
 #define WATCH_NS      (500 * NS_PER_US) /* thread lists and `collecting` are read no more often than this */
 #define RELIST_NS     (1 * NS_PER_S)
 #define FACTS_NS      (1 * NS_PER_S)
-#define BLIND_TICKS   50        /* looks at the lists that made no sense, before the target is given up; … */
-#define BLIND_LOOKS   5         /* … or so many, if they took a while: what execs is another process, and to be found soon */
+#define BLIND_TICKS   50 /* looks at the lists that made no sense, before the target is given up; … */
+#define BLIND_LOOKS   5  /* … or so many, if they took a while: what execs is another process, and to be found soon */
 #define BLIND_NS      (200 * NS_PER_MS)
 #define WEIGHT_MAX_NS NS_PER_MS /* unthrottled: a sample stands for no more than this */
 
@@ -105,11 +105,14 @@ static void pay_other(struct target *target, struct thread *t, struct walker *w)
 /* Puts a sample off until the next whole stack with the function that was seen to run. 0: done. */
 static int put_off(struct target *target, struct thread *t, struct walker *w, uint64_t function, uint64_t weight_ns)
 {
-	uint16_t status;
+	struct owed owed = {.thread = t->id,
+	                    .count = 1,
+	                    .function = function,
+	                    .t_first_ns = w->now_ns,
+	                    .t_last_ns = w->now_ns,
+	                    .weight_ns = weight_ns};
 
-	if (status_of(target, t, w, &status) != 0 || !owed_add(target, t, function, status, w->now_ns, weight_ns))
-		return -EAGAIN;
-	return -EINPROGRESS;
+	return status_of(target, t, w, &owed.status) == 0 && owed_add(target, &owed) ? -EINPROGRESS : -EAGAIN;
 }
 
 /* Notes where the generators of a whole stack call what lies above them on the data stack. */
@@ -133,6 +136,8 @@ static void accept(struct target *target, struct thread *t, const struct walker 
 {
 	if (target->owed_count > 0)
 		owed_pay(target, t, owed_leaf(w, t));
+	if (target->held_wanted)
+		held_offer(target, t, owed_leaf(w, t));
 	recheck_accepted(target, t, w->now_ns);
 	if (t->seen.apart)
 		note_resumed(target, t);

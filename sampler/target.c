@@ -43,8 +43,10 @@ void target_free(struct target *target)
 	plan_release(&target->again);
 	free(target->spare.frames);
 	free(target->first_copy.frames);
-	for (uint32_t i = 0; i < HELD_MAX; i++)
+	for (uint32_t i = 0; i < HELD_MAX; i++) {
 		free(target->held[i].stack.frames);
+		free(target->held[i].other.frames);
+	}
 	free(target->interps);
 	remote_release(&target->remote);
 	free(target);

@@ -53,6 +53,7 @@ struct held {
 	uint64_t tick;     /* of the latest one */
 	uint64_t t_first_ns, t_last_ns, weight_ns;
 	struct pystack stack;
+	struct pystack other; /* the first whole one since with the same function innermost; empty: none yet */
 };
 
 #define HELD_MAX 512u
@@ -64,9 +65,11 @@ struct owed {
 	uint64_t function; /* a code object's content */
 	uint16_t status;
 	uint64_t t_first_ns, t_last_ns, weight_ns;
+	uint32_t next; /* with the same hash of thread and function: its index, plus 1; 0: none */
 };
 
-#define OWED_MAX 128u
+#define OWED_MAX   2048u /* functions that are defined anew all the time are many */
+#define OWED_HEADS 1024u
 
 struct target {
 	struct target *next; /* in a list of targets handed over */
@@ -109,11 +112,16 @@ struct target {
 	raddr_t gil_holder; /* thread state, to 3.11 */
 	struct held held[HELD_MAX];
 	uint64_t held_keys[HELD_MAX]; /* hash of thread, status and stack of each */
+	uint64_t held_leaves
+		[HELD_MAX]; /* the functions innermost in each (content), while there is no other stack with it; else 0 */
 	uint32_t held_count;
+	uint64_t held_wanted; /* a bit for each of held_leaves, by hash; some more may be set */
 	uint32_t held_latest; /* index of the one that a sample was added to last */
 	struct resumed resumed;
 	struct owed owed[OWED_MAX];
+	uint32_t owed_heads[OWED_HEADS]; /* by hash of thread and function: index, plus 1; 0: none */
 	uint32_t owed_count;
+	uint64_t t_owed_ns; /* when old ones were last looked for */
 	uint64_t random;
 	uint64_t edges_learnt; /* grows with each stack whose calls were learnt */
 	uint64_t t_judged_ns;
@@ -153,8 +161,8 @@ int target_tick(struct target *target, uint64_t now_ns);
 void run_add(struct target *target, struct thread *t, uint16_t status, uint64_t now_ns, uint64_t weight_ns);
 /* Samples of their own, out of the order of the thread's run: so many as `run` says, of this stack. */
 void run_add_other(struct target *target, struct thread *t, struct pystack *stack, struct run *run);
-/* The same for what was held; lost, if its thread is no more. */
-void run_add_held(struct target *target, struct held *held);
+/* The same for what was held, as this stack; lost, if its thread is no more. */
+void run_add_held(struct target *target, const struct held *held, struct pystack *stack);
 /* Writes the run in progress, if any. */
 void run_close(struct target *target, struct thread *t);
 void runs_close_all(struct target *target);

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "base/hash.h"
+#include "sampler/bytecode.h"
 #include "sampler/links.h"
 #include "sampler/record.h"
 
@@ -87,8 +88,42 @@ static void reverse(struct pystack *stack)
 	}
 }
 
-/* Adds a frame of the chain to t->seen; 1: it is one that CPython's own tracebacks leave out. */
-static int chain_add(struct walker *w, struct thread *t, raddr_t frame, const uint8_t *bytes)
+/* What the frame that a walk down the chain has just passed says of how it was called. */
+enum called { CALLED_NONE, CALLED_BY_C, CALLED_DIRECTLY };
+
+/* Whether a frame can be the innermost one: it runs, or what it called is being taken down. What is named as current can have been left: in
+ * 3.11 and 3.12 `tstate->cframe` is changed before the new cframe's `current_frame` is stored, which holds what the C stack has there. */
+static bool can_be_leaf(const struct walker *w, const struct thread *t, raddr_t frame, const uint8_t *bytes)
+{
+	const uint8_t *left;
+	uint32_t ignored;
+
+	if (w->abi->call_mark != CALL_MARK_STACKTOP || frame_i32(bytes, w->abi->frame.stacktop) < 0)
+		return true;
+	left = t->left ? walk_copy(w, t, t->left, 0, &ignored) : NULL;
+	return left && frame_previous(w->abi, left) == frame;
+}
+
+/* Whether a frame can have called the one above it, by where it stands and by what it says of itself. One that is traced says at any
+ * instruction that it is suspended, but it was C that called what lies above it. */
+static bool can_be_caller(const struct walker *w, const uint8_t *bytes, const struct code *code, int64_t offset,
+                          enum called called)
+{
+	bool suspended = frame_is_suspended(w->abi, bytes, code);
+
+	if (code->traceable_bytes >= code->bytecode_bytes)
+		return true;
+	if (offset < 0 || (called == CALLED_DIRECTLY && !suspended))
+		return false;
+	if (called == CALLED_BY_C && frame_is_stored(w->abi, bytes, code))
+		return true;
+	if (w->abi->call_mark == CALL_MARK_STACKTOP && !suspended && frame_i32(bytes, w->abi->frame.stacktop) >= 0)
+		return false; /* its variables have been released */
+	return bytecode_has_call(w->abi, w->remote, code, offset, called == CALLED_DIRECTLY);
+}
+
+/* Adds a frame of the chain to t->seen; 1: it is one that CPython's own tracebacks leave out. `called` is of the frame above it. */
+static int chain_add(struct walker *w, struct thread *t, raddr_t frame, const uint8_t *bytes, enum called called)
 {
 	const struct pyabi *abi = w->abi;
 	raddr_t addr = frame_code(abi, bytes);
@@ -112,13 +147,22 @@ static int chain_add(struct walker *w, struct thread *t, raddr_t frame, const ui
 		/* One that has not begun is executed all the same when its call is being traced. */
 		if (offset >= 0 && !frame_is_executing(abi, bytes))
 			return -EAGAIN;
-	} else if (offset < (int64_t)code->traceable_bytes && !frame_is_generator(abi, bytes)) {
-		return 1;
+	} else {
+		bool shown = offset >= (int64_t)code->traceable_bytes || frame_is_generator(abi, bytes);
+
+		if (called != CALLED_NONE ? !can_be_caller(w, bytes, code, offset, called)
+		                          : shown && !can_be_leaf(w, t, frame, bytes)) {
+			w->refuted = true;
+			return -EAGAIN;
+		}
+		if (!shown)
+			return 1;
 	}
 	return stack_push(&t->seen, (struct pyframe){.frame = frame,
 	                                             .code = addr,
 	                                             .offset = offset,
-	                                             .generator = frame_is_generator(abi, bytes)})
+	                                             .generator = frame_is_generator(abi, bytes),
+	                                             .stored = frame_is_stored(abi, bytes, code)})
 	               ? 0
 	               : -ENOMEM;
 }
@@ -139,7 +183,8 @@ int walk_chain(struct walker *w, struct thread *t, raddr_t current)
 	raddr_t end = abi->tstate.base_frame != ABSENT ? t->tstate + (uint64_t)abi->tstate.base_frame : 0;
 	uint32_t hint = chain_start(t), steps = 0, copied;
 	raddr_t first = abi->frames == FRAMES_STACK && t->chunk_count > 0 ? t->chunks[0].base + CHUNK_FIRST : 0;
-	bool from_generator = false;
+	bool from_generator = false, shown = false;
+	enum called called = CALLED_NONE;
 	raddr_t outermost = 0;
 	int missing = 0;
 
@@ -149,7 +194,7 @@ int walk_chain(struct walker *w, struct thread *t, raddr_t current)
 		end = head ? frame_u64(head, abi->tstate.base_frame) : 0;
 	}
 	t->seen.depth = t->same = t->seen_plain = 0;
-	t->seen.apart = false;
+	t->seen.apart = w->refuted = false;
 	for (raddr_t frame = current; frame != 0 && frame != end;) {
 		uint8_t fetched[PYABI_FRAME_MAX];
 		const uint8_t *bytes = find_copy(w, t, frame, (uint32_t)abi->frame.bytes, &hint, &copied);
@@ -157,8 +202,11 @@ int walk_chain(struct walker *w, struct thread *t, raddr_t current)
 
 		if (++steps > 2 * REC_DEPTH_MAX || !frame_may_be(frame))
 			return -EPROTO;
-		if (!bytes && abi->frames == FRAMES_STACK && !thread_in_chunks(t, frame))
+		if (!bytes && abi->frames == FRAMES_STACK && !thread_in_chunks(t, frame)) {
+			if (t->apart)
+				apart_forget_none(t->apart, frame); /* the thread stands, and it is one now */
 			bytes = links_copy(w, t, frame, 0, &copied);
+		}
 		if (!bytes) {
 			if (abi->frames == FRAMES_HEAP && !thread_want(t, frame, w->tick))
 				return -ENOMEM;
@@ -169,10 +217,18 @@ int walk_chain(struct walker *w, struct thread *t, raddr_t current)
 				return err == -EFAULT ? -EAGAIN : err;
 			bytes = fetched;
 		}
-		if (!frame_is_shim(abi, bytes)) {
-			err = chain_add(w, t, frame, bytes);
+		if (frame_is_shim(abi, bytes)) {
+			called = called == CALLED_NONE ? CALLED_NONE : CALLED_BY_C;
+		} else {
+			uint32_t above = t->seen.depth;
+
+			err = chain_add(w, t, frame, bytes, called);
 			if (err < 0)
 				return err;
+			if (shown && err == 0)
+				t->seen.frames[above - 1].direct = called == CALLED_DIRECTLY && abi->frames == FRAMES_STACK;
+			shown = err == 0;
+			called = frame_is_entry(abi, bytes) ? CALLED_BY_C : CALLED_DIRECTLY;
 			from_generator = frame_is_generator(abi, bytes);
 			t->seen.apart |= from_generator;
 			outermost = frame;

@@ -20,7 +20,7 @@ struct walker {
 	const struct remote *remote;
 	struct codes *codes;
 	struct edges *edges; /* the calls that are known */
-	const struct resumed *resumed;
+	struct resumed *resumed;
 	struct plan *plan; /* that holds the copy */
 	uint64_t tick;
 	uint64_t now_ns;
@@ -28,11 +28,12 @@ struct walker {
 	raddr_t doubted; /* code that an instruction pointer does not lie in: what is cached may be of an object before it. 0: none */
 	bool moves;           /* thread_moves() of the thread whose calls are asked about */
 	enum retry_cause why; /* the thread has to be read again */
-	bool light;      /* the thread state was not read: -EAGAIN where it is needed, or */
-	bool unclear;    /* it would have told whether a frame was left */
-	bool chase;      /* the chain of the current frame leads to what else would not be found */
+	bool light;           /* the thread state was not read: -EAGAIN where it is needed, or */
+	bool unclear;         /* it would have told whether a frame was left */
+	bool chase;           /* the chain of the current frame leads to what else would not be found */
 	raddr_t outside; /* the current frame, where it, or what it stands on, lies outside the data stack and was not found; else 0 */
 	raddr_t beyond; /* then: the code of the innermost frame in the copy of the data stack that C led on to; 0: none */
+	bool refuted;   /* the chain is none of a stack: by what its frames say of themselves, they did not call one another */
 	bool grew;      /* the guess has grown: reading again is worth while */
 };
 
@@ -50,7 +51,7 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 
 /* The chain of previous pointers, from the current frame down, into t->seen: every version. What lies outside the copy is
  * followed in the target's memory, so that all of it belongs to the guess from then on; such a stack is not accepted.
- * 0, -EAGAIN, -EPROTO or -ENOMEM. */
+ * 0, -EAGAIN (w->refuted: it cannot be one, by what its frames say of themselves), -EPROTO or -ENOMEM. */
 int walk_chain(struct walker *w, struct thread *t, raddr_t current);
 
 /* So many of the outermost frames are the same and stand at the same instructions; whether the next one is the same, too. */

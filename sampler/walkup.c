@@ -11,14 +11,16 @@
 #include <errno.h>
 
 #include "base/hash.h"
+#include "sampler/bytecode.h"
 #include "sampler/links.h"
 #include "sampler/record.h"
 #include "sampler/walk.h"
 
 /* Of so many frames that had been left when they were copied, all but one were alive when their caller was copied: by this share the
  * oracles' shares agree best with those of the stopped programs (tests/oracle/run --bias; 3.11 to 3.15). */
-#define LEFT_OF   4
-#define SHIMS_MAX 256 /* below the outermost frame */
+#define LEFT_OF      4
+#define SHIMS_MAX    256 /* below the outermost frame */
+#define SOUGHT_TICKS 16  /* a search for a specialised call takes two microseconds */
 
 struct climb {
 	struct walker *w;
@@ -81,14 +83,8 @@ static int check_root_link(const struct climb *c, raddr_t link)
 	return 0;
 }
 
-/* 3.11: C called it. */
-static bool bytes_is_entry(const struct pyabi *abi, const uint8_t *bytes)
-{
-	return abi->frame.is_entry != ABSENT && bytes[abi->frame.is_entry];
-}
-
 /* Does a data-stack frame called from `caller` begin here? Directly (from C, too, in 3.11), or through a shim that links to
- * the caller. -EAGAIN: two moments in one copy. */
+ * the caller. -EAGAIN: a light look cannot tell. */
 static int is_called_from(struct climb *c, raddr_t at, const uint8_t *bytes, raddr_t caller, bool suspended)
 {
 	const struct pyabi *abi = c->w->abi;
@@ -99,9 +95,7 @@ static int is_called_from(struct climb *c, raddr_t at, const uint8_t *bytes, rad
 
 	if (addr == 0)
 		return 0;
-	if (link == caller && suspended && !c->calls && !bytes_is_entry(abi, bytes))
-		return -EAGAIN; /* where no instruction can call: two moments in one copy */
-	if (link == caller && (suspended || !bytes_is_entry(abi, bytes)))
+	if (link == caller && (suspended || !frame_is_entry(abi, bytes)))
 		return suspended;
 	if (link != caller && (!frame_may_be(link) || thread_in_chunks(c->t, link)))
 		return 0;
@@ -198,6 +192,14 @@ static const uint8_t *generator_below(struct climb *c, uint32_t chunk, raddr_t a
 	return running_generator(c, caller, ret_frame);
 }
 
+/* Whether a frame that began is linked to a caller that says it is suspended, but stands where no instruction can call: two moments in
+ * one copy. One that has not begun was left behind by the call of a generator function, and says nothing. */
+static bool is_torn(const struct climb *c, const uint8_t *bytes, raddr_t caller, bool suspended, enum life life)
+{
+	return life != LIFE_NONE && suspended && !c->calls && frame_previous(c->w->abi, bytes) == caller &&
+	       !frame_is_entry(c->w->abi, bytes);
+}
+
 /* The next frame above `caller`: its bytes and address, or NULL with *ret_err 0: the caller is the leaf. */
 static const uint8_t *next_frame(struct climb *c, raddr_t caller, bool suspended, raddr_t *ret_frame, int *ret_err)
 {
@@ -230,6 +232,10 @@ static const uint8_t *next_frame(struct climb *c, raddr_t caller, bool suspended
 				return generator;
 		}
 		life = err > 0 ? life_of(c, k, at, bytes) : LIFE_NONE;
+		if (is_torn(c, bytes, caller, suspended, life)) {
+			*ret_err = -EAGAIN;
+			return NULL;
+		}
 		if (life == LIFE_RUNS) {
 			c->chunk = k;
 			*ret_frame = at;
@@ -262,6 +268,22 @@ static bool no_call_between(const struct code *code, int64_t from, int64_t to)
 	return from <= to;
 }
 
+/* Where one call of a function is specialised for the callee, it is called there. Believed like what was seen: found so again and again, and
+ * nowhere else. */
+static bool find_specialised(const struct climb *c, const struct code *code, const struct code *callee,
+                             int64_t *ret_place)
+{
+	struct walker *w = c->w;
+
+	if (callee->version == 0 || w->light || w->tick - w->resumed->sought_tick < SOUGHT_TICKS)
+		return false;
+	w->resumed->sought_tick = w->tick;
+	if (!bytecode_find_call(w->abi, w->remote, code, callee->version, ret_place))
+		return false;
+	resumed_note(w->resumed, code->content, callee->content, *ret_place);
+	return resumed_find(w->resumed, code->content, callee->content, ret_place);
+}
+
 /* A generator's frame is copied after the data stack. The frame above it that links to it says where it stood when that was copied: where
  * its function calls that one from one place only, and it has gone on from there since. */
 static bool stood_at(const struct climb *c, raddr_t frame, const struct code *code, int64_t *offset)
@@ -276,7 +298,8 @@ static bool stood_at(const struct climb *c, raddr_t frame, const struct code *co
 		return false;
 	callee = codes_find(c->w->codes, frame_code(abi, above));
 	if (!callee || life_of(c, c->chunk, c->top, above) != LIFE_RUNS ||
-	    !resumed_find(c->w->resumed, code->content, callee->content, &place) ||
+	    !(resumed_find(c->w->resumed, code->content, callee->content, &place) ||
+	      find_specialised(c, code, callee, &place)) ||
 	    !no_call_between(code, place, *offset))
 		return false;
 	*offset = place;
@@ -394,6 +417,7 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 	raddr_t frame;
 	const struct link *sender = NULL; /* the last frame, a generator's, stands where it sends to another one */
 	bool on_generator = false;        /* the last frame is one's */
+	bool stood = false;               /* where the last frame stands follows from what it calls */
 	bool plain;                       /* so far */
 	int err;
 
@@ -428,7 +452,7 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 	for (uint32_t steps = 0; bytes; steps++) {
 		raddr_t addr = frame_code(abi, bytes);
 		bool generator = frame_is_generator(abi, bytes);
-		bool suspended, kept, resumed, awaited;
+		bool suspended, kept, resumed, awaited, placed;
 		raddr_t caller = *ret_leaf;
 		const struct link *link = generator ? links_find(&c.links, frame) : NULL;
 		int64_t offset;
@@ -447,7 +471,9 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 			w->doubted = addr;
 			return -EAGAIN;
 		}
-		resumed = generator && c.top != 0 && stood_at(&c, frame, code, &offset);
+		placed = stood;
+		stood = generator && c.top != 0 && stood_at(&c, frame, code, &offset);
+		resumed = stood;
 		if (link && link->yielded) {
 			t->late = t->recalled = true;
 			if (links_to(&c.links, false, frame))
@@ -463,8 +489,10 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 		                                           .offset = offset,
 		                                           .generator = generator,
 		                                           .direct = caller != 0 && frame_previous(abi, bytes) == caller &&
-		                                                     !bytes_is_entry(abi, bytes),
+		                                                     !frame_is_entry(abi, bytes),
+		                                           .stored = frame_is_stored(abi, bytes, code),
 		                                           .awaited = awaited,
+		                                           .placed = placed,
 		                                           .proven = (awaited || !(generator && on_generator)) &&
 		                                                     is_proven(&c, frame)}))
 			return -ENOMEM;

@@ -106,6 +106,7 @@ const struct pyabi pyabi_3_11 = {
 		[23 ... 24] = CALLING_PUSHES + 5, [25] = CALLING_SELDOM + 5, [39] = CALLING_SELDOM + 5,
 		[40 ... 43] = CALLING_SELDOM + CALLING_QUIET + 5, [106] = CALLING_SELDOM + 5, [142] = 1, [171] = 5,
 	},
+	.plain_opcodes = {120, 172, 100, 44, 124, 45, 46, 9, 2, 83, 99},
 	.func = {
 		.code = ABSENT,
 	},

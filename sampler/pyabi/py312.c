@@ -112,6 +112,7 @@ const struct pyabi pyabi_3_12 = {
 		[123] = CALLING_RESUMES + 2, [142] = 1, [168] = CALLING_RESUMES + CALLING_PUSHES + 2, [171] = 4, [241] = 4,
 		[244] = 1, [248] = CALLING_RESUMES + 2, [253 ... 254] = CALLING_HIDDEN,
 	},
+	.plain_opcodes = {120, 172, 100, 84, 124, 86, 88, 9, 2, 121, 83, 99},
 	.func = {
 		.code = ABSENT,
 	},

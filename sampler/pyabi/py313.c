@@ -113,6 +113,7 @@ const struct pyabi pyabi_3_13 = {
 		[208] = CALLING_RESUMES + CALLING_PUSHES + 1, [243] = CALLING_RESUMES + 1, [244 ... 246] = 1,
 		[247] = CALLING_HIDDEN, [254] = CALLING_HIDDEN,
 	},
+	.plain_opcodes = {61, 83, 85, 88, 30, 34, 103, 36, 115},
 	.func = {
 		.code = ABSENT,
 	},

@@ -114,6 +114,7 @@ const struct pyabi pyabi_3_14 = {
 		[197] = CALLING_RESUMES + CALLING_PUSHES + 1, [237] = CALLING_RESUMES + 1, [238] = CALLING_HIDDEN,
 		[250 ... 252] = 1, [254] = CALLING_HIDDEN,
 	},
+	.plain_opcodes = {59, 82, 190, 191, 84, 86, 87, 89, 94, 27, 33, 35, 117},
 	.func = {
 		.code = ABSENT,
 	},

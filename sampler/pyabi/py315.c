@@ -115,6 +115,7 @@ const struct pyabi pyabi_3_15 = {
 		[204] = CALLING_RESUMES + CALLING_QUIET + 1, [236] = CALLING_RESUMES + 1, [237] = CALLING_HIDDEN,
 		[249 ... 251] = 1, [253] = CALLING_HIDDEN,
 	},
+	.plain_opcodes = {57, 81, 83, 85, 86, 88, 93, 25, 31, 33, 116},
 	.func = {
 		.code = ABSENT,
 	},

@@ -140,6 +140,12 @@ class Machine:
             raise AssertionError("%s: status %d\n%s%s" % (" ".join(map(str, argv)), done.returncode, done.stdout, done.stderr))
         return done
 
+    def start_units(self, *units):
+        """An AssertionError tells what they said."""
+        done = self.run("systemctl", "start", *units, check=False)
+        if done.returncode != 0:
+            raise AssertionError("%s%s" % (done.stderr, "".join(map(self.journal, units))))
+
     def show(self, unit, *properties):
         """Properties of a unit, as text."""
         output = self.run("systemctl", "show", unit, *("--property=" + name for name in properties)).stdout

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The bench's own reading: other profilers' stacks in one form, and goals that are met, missed or not measured; and the tool that makes its input."""
+import json
 import os
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import support
 
 sys.path[:0] = [os.path.join(support.TOP, "tests", "bench"), os.path.join(support.TOP, "tests", "oracle")]
 import goals  # noqa: E402
+import service_credit  # noqa: E402
 import stacks  # noqa: E402
 import summary  # noqa: E402
 import tools  # noqa: E402
@@ -79,6 +81,49 @@ class Goals(unittest.TestCase):
         rounds = [{"rss_bytes": size << 20} for size in (3, 4, 12)]
         side = goals.Side({("3.15.0", "depth10", 1000, "sampled"): rounds}, "3.15.0", "depth10", 1000)
         self.assertFalse(goals.never_above("rss_bytes", 8 << 20, str)(side)["met"])
+
+
+class Credit(unittest.TestCase):
+    """What of a profile's time is not where another has it."""
+
+    def profile(self, *threads):
+        """A thread is (tid, main, {function: (ns on a CPU, ns idle)})."""
+        frames, lines = {}, [{"type": "profile"}, {"type": "process", "id": 0, "pid": 7}]
+        for number, (tid, main, functions) in enumerate(threads):
+            lines.append({"type": "thread", "id": number, "process": 0, "tid": tid, "main": main})
+            lines.append({"type": "node", "thread": number, "id": 0, "frame": None, "self": {}})
+            for function, (on_cpu, idle) in functions.items():
+                if function not in frames:
+                    frames[function] = len(frames)
+                    lines.append({"type": "frame", "id": frames[function], "function": function})
+                values = {"samples": 1000, "wall": on_cpu + idle, "on_cpu": on_cpu, "idle": idle}
+                lines.append({"type": "node", "thread": number, "id": 1, "frame": frames[function], "self": values})
+        return service_credit.read(json.dumps(line) for line in lines)[1]
+
+    def wrong(self, ours, truth, key=service_credit.thread_by_thread):
+        return service_credit.compare(self.profile(*ours), self.profile(*truth), key)
+
+    def test_the_same_whatever_its_length(self):
+        found = self.wrong([(7, True, {"wait": (0, 50), "work": (50, 0)})], [(7, True, {"wait": (0, 10), "work": (10, 0)})])
+        self.assertEqual(found["wrong"], 0)
+        self.assertGreater(found["chance"], 0)
+
+    def test_function_and_state(self):
+        truth = [(7, True, {"wait": (0, 90), "work": (10, 0)})]
+        self.assertAlmostEqual(self.wrong([(7, True, {"wait": (0, 100)})], truth)["wrong"], 0.1)
+        self.assertAlmostEqual(self.wrong([(7, True, {"wait": (5, 85), "work": (10, 0)})], truth)["wrong"], 0.05)
+
+    def test_of_all_time(self):
+        """A thread that is right besides: half of it is wrong half the time. Together chance evens out, what leans one way does not."""
+        right = (8, False, {"wait": (0, 100)})
+        ours, truth = (7, False, {"wait": (0, 100)}), (7, False, {"wait": (0, 50), "work": (50, 0)})
+        self.assertAlmostEqual(self.wrong([ours, right], [truth, right])["wrong"], 0.25)
+        both = [(7, True, {"a": (60, 40)}), (8, True, {"a": (40, 60)})], [(7, True, {"a": (50, 50)}), (8, True, {"a": (50, 50)})]
+        self.assertAlmostEqual(self.wrong(*both)["wrong"], 0.1)
+        self.assertAlmostEqual(self.wrong(*both, service_credit.by_kind({9}))["wrong"], 0)
+
+    def test_nothing_in_common(self):
+        self.assertEqual(self.wrong([(7, True, {"a": (1, 0)})], [(8, True, {"a": (1, 0)})]), {})
 
 
 class MakeRecording(cli.Folder):

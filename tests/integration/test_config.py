@@ -79,6 +79,14 @@ class Check(unittest.TestCase):
         done = self.check("--confg")
         self.assertEqual(done.returncode, 2)
 
+    def test_a_start_that_fails_ends(self):
+        """Its threads, some of which run by then, too."""
+        self.write("sampled.conf", "[dump]\ndirectory = %s/none\n" % self.folder)
+        argv = [support.SAMPLED, "daemon", "--config", self.path, "--socket", os.path.join(self.folder, "control.sock")]
+        done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+        self.assertEqual((done.returncode, done.stdout), (1, b""), done.stderr)
+        self.assertIn(b"sampled: cannot start: %s/none: No such file or directory" % self.folder.encode(), done.stderr)
+
 
 class Manual(unittest.TestCase):
     def test_every_key_is_in_the_manual_and_the_example(self):

@@ -7,6 +7,7 @@ import gzip
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import threading
@@ -103,10 +104,11 @@ class Bodies(Push):
 
 class Answers(Push):
     def test_what_is_tried_again(self):
-        later = email.utils.formatdate(time.time() + 2, usegmt=True)
-        for does in (429, 502, 503, 504, (429, {"Retry-After": "1"}, b"slow"), (503, {"Retry-After": later}, b""), "reset"):
+        for does in (429, 502, 503, 504, (429, {"Retry-After": "1"}, b"slow"), "a date", "reset"):
             with self.subTest(does):
                 self.put()
+                if does == "a date":  # whole seconds: two to three from now
+                    does = (503, {"Retry-After": email.utils.formatdate(time.time() + 3, usegmt=True)}, b"")
                 began = time.monotonic()
                 with Server(does, 200) as server:
                     done = self.once(server.url)
@@ -414,10 +416,31 @@ class Attach(Push):
         self.assertEqual((done.returncode, done.stdout, len(server.requests)), (0, b"", 1), done.stderr)
         self.assertEqual(sorted(os.listdir(self.folder)), ["one.pb.gz", "spool"])
 
+    def test_snapshots_are_told_apart(self):
+        """Each holds what the one before it held: under one name they would add up."""
+        with Server() as server:
+            with support.Target(support.newest(), "busy.py") as target:
+                process = support.start_sampled("attach", target.pid, "--push", server.url, "-q", cwd=self.folder)
+                try:
+                    time.sleep(1)
+                    for count in (1, 2):
+                        process.send_signal(signal.SIGUSR1)
+                        support.wait_until(lambda count=count: len(server.requests) >= count, "a snapshot", 60)
+                    process.send_signal(signal.SIGINT)
+                    _out, error = process.communicate(timeout=60)
+                finally:
+                    process.kill()
+                    process.wait()
+        self.assertEqual((process.returncode, error), (0, b""))
+        names = [pushing.query(path)["name"] for path, _headers, _body in server.requests]
+        self.assertEqual([name.partition("snapshot=")[2].partition("}")[0] for name in names], ["1", "2", ""])
+
     def test_a_failure_is_one_line(self):
         with Server(403) as server:
             done = self.run_pushed("--push", server.url, "-q")
         self.assert_error(done, cli.FAILED, "push to pyroscope: a profile was refused: it answered 403")
+        done = self.run_pushed("--push", "http://127.0.0.1:%d" % pushing.closed_port(), "-q")
+        self.assert_error(done, cli.FAILED, "push to pyroscope: ", "gave up")
         self.assert_error(self.run_pushed("--push", "gopher://x"), cli.USAGE, "not an http or https address")
         self.assert_error(self.run_pushed("--push-type", "otlp"), cli.USAGE, "goes with --push")
 

@@ -73,7 +73,7 @@ class Service(unittest.TestCase):
         machine.run("cp", "/etc2/sampled/sampled.conf", "/etc/sampled/")
         cls.configure("/etc/sampled/conf.d/test.conf", CONFIG % 49)
         cls.configure("/etc/sampled/push.conf", PUSH)
-        machine.run("systemctl", "start", "busy", "sampled")
+        machine.start_units("busy", "sampled")
 
     @classmethod
     def configure(cls, path, text):
@@ -81,7 +81,7 @@ class Service(unittest.TestCase):
 
     def setUp(self):
         self.machine.run("systemctl", "reset-failed")
-        self.machine.run("systemctl", "start", "sampled")
+        self.machine.start_units("sampled")
         self.target = self.pid("busy")
         support.wait_until(lambda: self.target in self.listed(), "the target is profiled: " + self.machine.journal("sampled"))
 
@@ -93,7 +93,8 @@ class Service(unittest.TestCase):
         return {int(word) for word in re.findall(r"(?m)^\s*(\d+)\b", done.stdout)}
 
     def dumps(self):
-        return set(self.machine.run("ls", DUMPS).stdout.split())
+        """Those of the target that are whole."""
+        return set(re.findall(r"(?m)^sampled-python3-%d-\S*$" % self.target, self.machine.run("ls", DUMPS).stdout))
 
     def test_it_is_ready_and_says_how_it_is(self):
         shown = self.machine.show("sampled", "Type", "ActiveState", "SubState", "StatusText", "User")
@@ -118,19 +119,24 @@ class Service(unittest.TestCase):
         maps = self.machine.run("cat", "/proc/%d/maps" % pid).stdout
         self.assertNotRegex(maps, "libcurl|libmicrohttpd|libssl|libseccomp")
 
+    def dump(self):
+        """The name of the one dump of the target that a signal makes."""
+        before = self.dumps()
+        said = self.machine.journal("sampled").count("dumped into")
+        self.machine.run("systemctl", "kill", "--signal=USR1", "sampled")
+        support.wait_until(lambda: self.machine.journal("sampled").count("dumped into") > said, "the dumps are written")
+        (name,) = self.dumps() - before
+        return name
+
     def test_a_signal_dumps_what_the_targets_do(self):
         time.sleep(3)
-        before = self.dumps()
-        self.machine.run("systemctl", "kill", "--signal=USR1", "sampled")
-        support.wait_until(lambda: self.dumps() - before, "a dump in " + DUMPS)
-        (name,) = self.dumps() - before
-        self.assertIn("-%d-" % self.target, name)
+        name = self.dump()
         lines = support.parse_collapsed(self.machine.run("cat", DUMPS + "/" + name).stdout.encode())
         total = sum(line.count for line in lines)
         known = sum(line.count for line in lines if {"outermost", "innermost"} <= {frame[0] for frame in line.frames})
         self.assertGreater(total, 49)
         self.assertGreater(known, 0.9 * total)
-        self.assertEqual(self.machine.run("stat", "--format=%A %U", DUMPS + "/" + name).stdout, "-rw------- sampled\n")
+        self.assertEqual(self.machine.run("stat", "--format=%A %U", DUMPS + "/" + name).stdout, "-rw-r----- sampled\n")
 
     def test_a_reload_goes_on_with_the_new_configuration(self):
         pid = self.pid("sampled")
@@ -140,6 +146,8 @@ class Service(unittest.TestCase):
         support.wait_until(lambda: re.search(r"\b97\b", self.machine.run("sampled", "ctl", "list").stdout), "the new rate")
         self.assertEqual(self.pid("sampled"), pid)
         self.assertEqual(self.machine.show("sampled", "ActiveState", "NRestarts"), {"ActiveState": "active", "NRestarts": "0"})
+        time.sleep(2)
+        self.assertTrue(self.dump(), "one, of before and after")
 
     def test_mistakes_in_the_configuration_leave_the_old_in_force(self):
         pid = self.pid("sampled")
@@ -178,7 +186,7 @@ class Service(unittest.TestCase):
         self.assertIn(self.state_of(self.target), "RS")
 
     def test_the_sender_takes_what_is_spooled(self):
-        self.machine.run("systemctl", "start", "sampled-push")
+        self.machine.start_units("sampled-push")
         self.addCleanup(self.machine.run, "systemctl", "stop", "sampled-push")
         shown = self.machine.show("sampled-push", "ActiveState", "DynamicUser", "MemoryMax", "StatusText")
         self.assertEqual(shown.pop("MemoryMax"), str(256 << 20))

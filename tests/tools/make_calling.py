@@ -2,7 +2,8 @@
 """Prints what stands in .calling of sampler/pyabi/py3*.c for the interpreter that runs it (3.11+): every opcode, specialised and
 instrumented ones too, of the instructions that can push the frame of a Python function, or of a generator, without leaving the
 interpreter's loop, and how many units behind it the frame's instruction pointer stands meanwhile, plus 1; and which of them are
-specialised so that they push one, or none unless they fall back to the general one."""
+specialised so that they push one, or none unless they fall back to the general one. Then what stands in .plain_opcodes: instructions
+at which no Python code runs, whoever calls it."""
 import opcode
 import sys
 
@@ -15,6 +16,10 @@ if sys.version_info >= (3, 14):
 PUSHING = ("_PY", "_PY_EXACT_ARGS", "_PY_GENERAL", "_PY_WITH_DEFAULTS", "_BOUND_METHOD", "_BOUND_METHOD_EXACT_ARGS",
            "_BOUND_METHOD_GENERAL", "_ALLOC_AND_ENTER_INIT", "_PROPERTY", "_GETATTRIBUTE_OVERRIDDEN", "_GETITEM", "_GEN")
 HIDDEN, SUBSCRIPT, QUIET_SUBSCRIPT = "CALLING_HIDDEN", "CALLING_SUBSCRIPT", "CALLING_QUIET_SUBSCRIPT"
+# At these no Python code runs: they neither allocate, nor give up a reference, nor look at the eval breaker.
+PLAIN = ("COPY", "KW_NAMES", "LOAD_CONST", "LOAD_CONST_IMMORTAL", "LOAD_CONST_MORTAL", "LOAD_CONST__LOAD_FAST", "LOAD_FAST",
+         "LOAD_FAST_BORROW", "LOAD_FAST_BORROW_LOAD_FAST_BORROW", "LOAD_FAST_LOAD_FAST", "LOAD_FAST__LOAD_CONST",
+         "LOAD_FAST__LOAD_FAST", "LOAD_SMALL_INT", "NOP", "PUSH_NULL", "RETURN_CONST", "RETURN_VALUE", "SWAP")
 COLUMNS = 120
 
 
@@ -94,6 +99,8 @@ def main():
             line = "\t\t"
         line += text + " "
     print(line.rstrip() + "\n\t},")
+    _, numbers = specialised()
+    print("\t.plain_opcodes = {%s}," % ", ".join(str(numbers[name]) for name in PLAIN if name in numbers))
 
 
 main()

@@ -10,10 +10,10 @@
 #include "base/clock.h"
 #include "base/hash.h"
 
-enum { BUSY = 2, PARKED_THREADS = 4, PARKED_DEPTH = 12, SYMBOLS = 2000, STACKS = 1500, DEPTH = 30, TICKS = 490 };
+enum { BUSY = 2, PARKED_THREADS = 4, PARKED_DEPTH = 12, SYMBOLS = 2000, STACKS = 400, BUSY_DEPTH = 16, TICKS = 490 };
 
 #define INTERVAL_NS (NS_PER_S / 49)
-#define SLICE_NS (10 * NS_PER_S)
+#define SLICE_NS    (10 * NS_PER_S)
 
 static union {
 	struct rec_head head;
@@ -52,7 +52,8 @@ static void define_symbols(void)
 {
 	for (uint32_t i = 1; i <= SYMBOLS; i++) {
 		record.symbol = (struct rec_symbol){.id = i, .first_line = i % 900 + 1};
-		record.symbol.name_bytes = (uint32_t)sprintf(record.symbol.text, "Class%" PRIu32 ".method_%" PRIu32, i / 20, i);
+		record.symbol.name_bytes =
+			(uint32_t)sprintf(record.symbol.text, "Class%" PRIu32 ".method_%" PRIu32, i / 20, i);
 		record.symbol.file_bytes =
 			(uint32_t)sprintf(record.symbol.text + record.symbol.name_bytes,
 		                          "/srv/lib/package%" PRIu32 "/module%" PRIu32 ".py", i % 12, i % 90);
@@ -63,9 +64,14 @@ static void define_symbols(void)
 /* Threads of process p are p × PARKED_THREADS + 1 … */
 static void define_process(uint32_t p, uint64_t now_ns)
 {
-	record.target = (struct rec_target){
-		.id = p + 1, .event = TARGET_ATTACHED, .t_ns = now_ns, .pid = (int32_t)(1000 + p), .start_time = p, .group = p % 4};
-	record.target.name_bytes = (uint32_t)sprintf(record.target.text, "/usr/bin/python3 -m service.worker --number %" PRIu32, p);
+	record.target = (struct rec_target){.id = p + 1,
+	                                    .event = TARGET_ATTACHED,
+	                                    .t_ns = now_ns,
+	                                    .pid = (int32_t)(1000 + p),
+	                                    .start_time = p,
+	                                    .group = p % 4};
+	record.target.name_bytes =
+		(uint32_t)sprintf(record.target.text, "/usr/bin/python3 -m service.worker --number %" PRIu32, p);
 	take(REC_TARGET, sizeof(record.target) + record.target.name_bytes);
 	for (uint32_t t = 0; t < PARKED_THREADS; t++) {
 		record.thread = (struct rec_thread){.id = p * PARKED_THREADS + t + 1,
@@ -91,7 +97,8 @@ static void write_stack(uint32_t thread, uint32_t stack, uint32_t depth, bool sa
 	                                  .shared = same ? depth : 0};
 	/* Stacks near each other share all but their last frames. */
 	for (uint32_t i = 0; i < depth && !same; i++) {
-		uint32_t symbol = (uint32_t)(hash_u64((uint64_t)(stack >> (depth - 1 - i < 10 ? depth - 1 - i : 10)) << 8 | i) % SYMBOLS) + 1;
+		uint32_t behind = depth - 1 - i, key = stack >> (behind < 10 ? behind : 10);
+		uint32_t symbol = (uint32_t)(hash_u64((uint64_t)key << 8 | i) % SYMBOLS) + 1;
 
 		record.stack.frames[i] = frame_make(FRAME_PYTHON, symbol, symbol % 900 + 3);
 	}
@@ -107,14 +114,16 @@ static uint64_t run_busy(uint32_t p, uint64_t from_ns)
 		uint32_t running = roll(2), weight_ns = (uint32_t)INTERVAL_NS - 500000 + roll(1000000);
 
 		for (uint32_t t = 0; t < 2; t++, runs++) {
-			uint32_t stack = roll(4) ? roll(60) : roll(STACKS);
+			uint32_t stack = roll(4) ? roll(STACKS / 8) : roll(STACKS);
 
-			write_stack(p * PARKED_THREADS + t + 1, stack + t * 5000, 12 + stack % (DEPTH - 12), false, 1, weight_ns,
-			            t == running ? STATUS_ON_CPU | STATUS_GIL : STATUS_GIL_WAIT, from_ns + tick * INTERVAL_NS);
+			write_stack(p * PARKED_THREADS + t + 1, stack, BUSY_DEPTH, false, 1, weight_ns,
+			            t == running ? STATUS_ON_CPU | STATUS_GIL : STATUS_GIL_WAIT,
+			            from_ns + tick * INTERVAL_NS);
 		}
 	}
 	for (uint32_t t = 2; t < PARKED_THREADS; t++, runs++)
-		write_stack(p * PARKED_THREADS + t + 1, 100000 + p * 4 + t, PARKED_DEPTH, fed > 0, TICKS, SLICE_NS, STATUS_IDLE, from_ns);
+		write_stack(p * PARKED_THREADS + t + 1, 100000 + p * 4 + t, PARKED_DEPTH, fed > 0, TICKS, SLICE_NS,
+		            STATUS_IDLE, from_ns);
 	return runs;
 }
 
@@ -123,7 +132,8 @@ static uint64_t run_parked(uint32_t p, uint64_t from_ns)
 	uint64_t weight_ns = SLICE_NS - 1000000 + roll(2000000);
 
 	for (uint32_t t = 0; t < PARKED_THREADS; t++)
-		write_stack(p * PARKED_THREADS + t + 1, 100000 + p * 4 + t, PARKED_DEPTH, fed > 0, TICKS, weight_ns, STATUS_IDLE, from_ns);
+		write_stack(p * PARKED_THREADS + t + 1, 100000 + p * 4 + t, PARKED_DEPTH, fed > 0, TICKS, weight_ns,
+		            STATUS_IDLE, from_ns);
 	return PARKED_THREADS;
 }
 
@@ -135,6 +145,7 @@ static void run_slice(uint32_t processes, uint64_t from_ns)
 
 	for (uint32_t p = 0; p < processes; p++) {
 		struct rec_facts *f = &facts[p];
+		uint64_t reads = p < BUSY ? TICKS : roll(3);
 
 		f->runs += p < BUSY ? run_busy(p, from_ns) : run_parked(p, from_ns);
 		f->target = p + 1;
@@ -143,7 +154,8 @@ static void run_slice(uint32_t processes, uint64_t from_ns)
 		f->ticks += TICKS;
 		f->samples += TICKS * PARKED_THREADS;
 		f->attempts += TICKS * PARKED_THREADS;
-		f->reads += p < BUSY ? TICKS : roll(3);
+		f->reads += reads;
+		f->ticks_credited += TICKS - reads;
 		f->read_segments += p < BUSY ? TICKS * 8 : 0;
 		f->read_bytes += p < BUSY ? TICKS * 20000 + roll(100000) : 0;
 		f->read_ns += p < BUSY ? TICKS * 9000 + roll(100000) : 0;
@@ -209,21 +221,26 @@ static double query_ms(uint64_t from_ns, bool merge)
 static void measure_levels(uint32_t processes, uint64_t max_bytes)
 {
 	enum { SLICES = 2000 };
-	uint64_t now_ns = begin(processes, max_bytes), oldest_ns;
+	uint64_t now_ns = begin(processes, max_bytes), oldest_ns, bytes[HISTORY_LEVELS] = {0};
 	struct history_stats stats;
 
-	for (int i = 0; i < SLICES; i++, now_ns += SLICE_NS)
+	for (int i = 0; i < SLICES; i++, now_ns += SLICE_NS) {
 		run_slice(processes, now_ns);
-	history_stats(history, &stats);
+		history_stats(history, &stats);
+		for (int level = 0; level < HISTORY_LEVELS && i % 20 == 0; level++)
+			if (stats.slices[level] > 1) /* a level may be empty at the end */
+				bytes[level] = stats.slice_bytes[level] / stats.slices[level];
+	}
 	oldest_ns = stats.oldest_ns;
 	printf("\"level_bytes\": [");
 	for (int level = 0; level < HISTORY_LEVELS; level++)
-		printf("%s%" PRIu64, level ? ", " : "", stats.slices[level] ? stats.slice_bytes[level] / stats.slices[level] : 0);
+		printf("%s%" PRIu64, level ? ", " : "", bytes[level]);
 	printf("], \"level_slices\": [");
 	for (int level = 0; level < HISTORY_LEVELS; level++)
 		printf("%s%" PRIu64, level ? ", " : "", stats.slices[level]);
-	printf("], \"bound_bytes\": %" PRIu64 ", \"used_bytes\": %" PRIu64 ", \"reached_h\": %.2f, \"dropped\": %" PRIu64
-	       ", \"out_of_memory\": %" PRIu64 ", \"close_at_bound_ms\": %.3f, \"close_at_bound_worst_ms\": %.3f",
+	printf("], \"bound_bytes\": %" PRIu64 ", \"used_bytes\": %" PRIu64
+	       ", \"reached_h\": %.2f, \"dropped\": %" PRIu64 ", \"out_of_memory\": %" PRIu64
+	       ", \"close_at_bound_ms\": %.3f, \"close_at_bound_worst_ms\": %.3f",
 	       max_bytes, stats.used_bytes, (double)(now_ns - oldest_ns) / 3.6e12, stats.steps[HISTORY_DROPPED_SLICES],
 	       stats.out_of_memory, (double)close_ns / (double)fed / (double)NS_PER_MS,
 	       (double)close_worst_ns / (double)NS_PER_MS);
@@ -248,7 +265,8 @@ static uint64_t measure_fine(uint32_t processes, uint64_t *ret_fixed_bytes)
 	start_ns = cpu_ns();
 	if (history_sums(history, &(struct history_query){.from_ns = now_ns - 30 * NS_PER_S}, values))
 		abort();
-	printf("\"slice_bytes\": %" PRIu64 ", \"fixed_bytes\": %" PRIu64 ", \"nodes\": %" PRIu64 ", \"sums_30s_ms\": %.3f, \"feed_ms\": %.3f, "
+	printf("\"slice_bytes\": %" PRIu64 ", \"fixed_bytes\": %" PRIu64 ", \"nodes\": %" PRIu64
+	       ", \"sums_30s_ms\": %.3f, \"feed_ms\": %.3f, "
 	       "\"close_ms\": %.3f, \"close_worst_ms\": %.3f, ",
 	       each, *ret_fixed_bytes, stats.nodes, (double)(cpu_ns() - start_ns) / (double)NS_PER_MS,
 	       (double)feed_ns / (double)fed / (double)NS_PER_MS, (double)close_ns / (double)fed / (double)NS_PER_MS,
@@ -265,7 +283,7 @@ static void measure(uint32_t processes)
 
 	printf("{\"processes\": %" PRIu32 ", ", processes);
 	each = measure_fine(processes, &fixed_bytes);
-	measure_levels(processes, fixed_bytes + each * 150);
+	measure_levels(processes, fixed_bytes * 3 / 2 + each * 60);
 	printf("}");
 	fflush(stdout);
 }

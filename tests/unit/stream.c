@@ -197,6 +197,7 @@ void stream_facts(struct stream *s, uint32_t target, const uint64_t lost[LOSS_CA
 	}
 	if (record->runs)
 		record->ticks = (record->t_last_ns - record->t_start_ns) / s->interval_ns + 1;
+	record->ticks_credited = record->ticks; /* nothing was read */
 }
 
 void stream_mark(struct stream *s, uint64_t sequence)

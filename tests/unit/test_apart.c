@@ -110,5 +110,9 @@ Test(apart, links_and_what_is_no_frame_are_remembered)
 	apart_note_none(apart, 0x30000, 5);
 	cr_assert(apart_is_none(apart, 0x30000, 6));
 	cr_assert_not(apart_is_none(apart, 0x30000, 1000), "a coroutine may begin there");
+	apart_forget_none(apart, 0x40000);
+	cr_assert(apart_is_none(apart, 0x30000, 6));
+	apart_forget_none(apart, 0x30000);
+	cr_assert_not(apart_is_none(apart, 0x30000, 6));
 	free(apart);
 }

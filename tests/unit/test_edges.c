@@ -222,3 +222,19 @@ Test(edges, sightings_are_halved_with_the_counts)
 	}
 	edges_free(e);
 }
+
+Test(edges, a_site_that_calls_something_else_has_another)
+{
+	struct edges *e = new_edges();
+	struct call call = call_of(1, 2), other = call_of(1, 3), elsewhere = call_of(2, 3);
+
+	cr_assert(edges_has_no_other(e, &call), "nothing is known of it");
+	edges_learn(e, &elsewhere);
+	cr_assert(edges_has_no_other(e, &call));
+	edges_learn(e, &call);
+	cr_assert(edges_has_no_other(e, &call));
+	cr_assert_not(edges_has_no_other(e, &other));
+	edges_learn(e, &other);
+	cr_assert_not(edges_has_no_other(e, &call), "both are called there");
+	edges_free(e);
+}

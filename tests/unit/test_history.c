@@ -61,8 +61,7 @@ static struct profile *profile_of(struct history_query query)
 	struct profile *profile;
 
 	cr_assert_eq(history_profile(history, &query, &profile), 0);
-	cr_assert_eq(profile_sum(profile, VALUE_SAMPLES) + profile->out_of_memory + profile->malformed_samples,
-	             ({
+	cr_assert_eq(profile_sum(profile, VALUE_SAMPLES) + profile->out_of_memory + profile->malformed_samples, ({
 			     struct rec_facts facts;
 
 			     profile_facts(profile, &facts);
@@ -99,9 +98,141 @@ Test(history, windows_are_of_whole_slices)
 	cr_assert_eq(samples_of((struct history_query){.pid = 200, .start_time = 1}), 0);
 	cr_assert_eq(samples_of((struct history_query){.by_group = true, .group = 1}), 0);
 	/* The slices are 1 s – 11 s, 11 s – 21 s, … */
-	cr_assert_eq(samples_of((struct history_query){.pid = 100, .from_ns = 21 * NS_PER_S, .to_ns = 31 * NS_PER_S}), 4);
-	cr_assert_eq(samples_of((struct history_query){.pid = 100, .from_ns = 30 * NS_PER_S, .to_ns = 32 * NS_PER_S}), 4 + 8);
+	cr_assert_eq(samples_of((struct history_query){.pid = 100, .from_ns = 21 * NS_PER_S, .to_ns = 31 * NS_PER_S}),
+	             4);
+	cr_assert_eq(samples_of((struct history_query){.pid = 100, .from_ns = 30 * NS_PER_S, .to_ns = 32 * NS_PER_S}),
+	             4 + 8);
 	cr_assert_eq(samples_of((struct history_query){.pid = 100, .from_ns = 91 * NS_PER_S}), 512);
 	cr_assert_eq(samples_of((struct history_query){.pid = 100, .from_ns = 200 * NS_PER_S}), 0);
 	cr_assert_eq(samples_of((struct history_query){.merge = true, .to_ns = 12 * NS_PER_S}), 3 + (3 << 10));
+}
+
+static struct history_stats stats_now(void)
+{
+	struct history_stats stats;
+
+	history_stats(history, &stats);
+	return stats;
+}
+
+Test(history, a_parked_process_takes_some_ten_bytes_a_slice)
+{
+	uint64_t before = 0;
+
+	for (uint32_t id = 4; id < 7; id++)
+		stream_thread(&s, id, 2, 200 + id, 0, NULL);
+	for (int i = 0; i < 110; i++) {
+		s.now_ns += 10 * NS_PER_S;
+		s.interval_ns = 20 * NS_PER_MS + (uint64_t)(i % 7) * 1000;
+		for (uint32_t id = 3; id < 7; id++)
+			stream_stack(&s, id, STATUS_IDLE, 490, stack, 2);
+		close_slice();
+		if (i == 9)
+			before = stats_now().slice_bytes[HISTORY_FINE];
+	}
+	cr_assert_leq(stats_now().slice_bytes[HISTORY_FINE] - before, 1100, "%lu for 100 slices",
+	              (unsigned long)(stats_now().slice_bytes[HISTORY_FINE] - before));
+	cr_assert_eq(samples_of((struct history_query){.pid = 200}), UINT64_C(490) * 4 * 110);
+}
+
+Test(history, losses_belong_to_their_slices)
+{
+	uint64_t lost[LOSS_CAUSES] = {[LOSS_TORN] = 3, [LOSS_GONE] = 1};
+	struct history_query second = {.from_ns = 12 * NS_PER_S};
+	struct profile *profile;
+	struct rec_facts facts;
+
+	for (int i = 0; i < 2; i++) {
+		s.now_ns += 10 * NS_PER_S;
+		stream_stack(&s, 1, STATUS_ON_CPU, 7, stack, 2);
+		stream_facts(&s, 1, lost);
+		feed();
+		cr_assert_eq(history_close_slice(history, s.now_ns), 0);
+		lost[LOSS_TORN] += 5;
+	}
+	profile = profile_of((struct history_query){0});
+	profile_facts(profile, &facts);
+	cr_assert_eq(facts.lost[LOSS_TORN], 8);
+	cr_assert_eq(facts.attempts, 14 + 9);
+	cr_assert_eq(profile->t_start_ns, NS_PER_S);
+	cr_assert_eq(profile->t_end_ns, 21 * NS_PER_S);
+	profile_free(profile);
+	profile = profile_of(second);
+	profile_facts(profile, &facts);
+	cr_assert_eq(facts.lost[LOSS_TORN], 5);
+	cr_assert_eq(facts.lost[LOSS_GONE], 0);
+	cr_assert_eq(facts.attempts, 12);
+	cr_assert_eq(profile->t_start_ns, 11 * NS_PER_S);
+	profile_free(profile);
+}
+
+Test(history, shares_of_functions_are_inclusive)
+{
+	double share;
+
+	s.now_ns += NS_PER_S;
+	stream_stack(&s, 1, STATUS_ON_CPU, 1, stack, 1);
+	stream_stack(&s, 1, STATUS_ON_CPU, 3, stack, 3); /* work() calls itself: counted once */
+	feed();
+	cr_assert_eq(history_function_share(history, &(struct history_query){0}, "work", &share), 0);
+	cr_assert_float_eq(share, 0.75, 1e-9);
+	cr_assert_eq(history_function_share(history, &(struct history_query){0}, "main", &share), 0);
+	cr_assert_float_eq(share, 1, 1e-9);
+	cr_assert_eq(history_function_share(history, &(struct history_query){0}, "absent", &share), 0);
+	cr_assert_float_eq(share, 0, 1e-9);
+}
+
+Test(history, ended_targets_stay_and_the_open_slice_is_seen)
+{
+	struct profile *profile;
+
+	s.now_ns += NS_PER_S;
+	stream_stack(&s, 1, STATUS_ON_CPU, 5, stack, 2);
+	stream_facts(&s, 1, NULL);
+	stream_target_event(&s, 1, TARGET_EXITED, 100);
+	feed();
+	cr_assert_eq(samples_of((struct history_query){.pid = 100}), 5);
+	cr_assert_eq(history_close_slice(history, s.now_ns), 0);
+	for (int i = 0; i < 3; i++) {
+		s.now_ns += 10 * NS_PER_S;
+		cr_assert_eq(history_close_slice(history, s.now_ns), 0);
+	}
+	profile = profile_of((struct history_query){.pid = 100});
+	cr_assert_eq(profile->process_count, 1);
+	cr_assert(profile->processes[0].ended);
+	cr_assert_str_eq(profile->processes[0].name, "python3 app.py");
+	cr_assert_eq(profile->thread_count, 1);
+	cr_assert_str_eq(profile->threads[0].name, "MainThread");
+	profile_free(profile);
+	cr_assert_eq(stats_now().targets_ended, 1);
+	stream_stack(&s, 1, STATUS_ON_CPU, 5, stack, 2); /* of a thread that is no more */
+	cr_assert_eq(history_feed(history, stream_next(&s, &fed)), -EPROTO);
+	cr_assert_eq(stats_now().malformed_samples, 5);
+}
+
+Test(history, records_that_make_no_sense_are_counted)
+{
+	struct rec_head heads[] = {{.bytes = 8, .type = 0},
+	                           {.bytes = 8, .type = REC_STACK},
+	                           {.bytes = 7, .type = REC_MARK},
+	                           {.bytes = 8, .type = REC_TARGET}};
+	union {
+		struct rec_stack stack;
+		char room[sizeof(struct rec_stack) + 64];
+	} record = {.stack = {.head = {.bytes = sizeof(struct rec_stack), .type = REC_STACK},
+	                      .thread = 1,
+	                      .count = 9,
+	                      .depth = 3}};
+	struct profile *profile;
+
+	feed();
+	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
+		cr_assert_eq(history_feed(history, &heads[i]), -EPROTO);
+	cr_assert_eq(history_feed(history, &record.stack.head), -EPROTO);
+	cr_assert_eq(history_close_slice(history, s.now_ns), 0);
+	cr_assert_eq(history_profile(history, &(struct history_query){0}, &profile), 0);
+	cr_assert_eq(profile->malformed_records, 5);
+	cr_assert_eq(profile->malformed_samples, 9);
+	cr_assert_eq(profile_sum(profile, VALUE_SAMPLES), 0);
+	profile_free(profile);
 }

@@ -12,7 +12,16 @@
 #include "base/hash.h"
 #include "tests/unit/stream.h"
 
-enum { TARGETS = 6, THREADS = 3, SYMBOLS = 40, LINES = 4, DEPTH = 7, RECORDS = 100000, SLICE_RECORDS = 120, TABLE = 1 << 17 };
+enum {
+	TARGETS = 6,
+	THREADS = 3,
+	SYMBOLS = 40,
+	LINES = 4,
+	DEPTH = 7,
+	RECORDS = 100000,
+	SLICE_RECORDS = 120,
+	TABLE = 1 << 17
+};
 
 struct event {
 	uint64_t slice_from_ns;
@@ -98,7 +107,8 @@ static void start_target(struct live *target)
 	record->group = target->group;
 	for (uint32_t i = 0; i < THREADS; i++) {
 		target->threads[i] = ++next_thread;
-		stream_thread(&s, next_thread, target->id, (uint64_t)target->pid * 10 + i, i == 0 ? THREAD_MAIN : 0, i == 0 ? "MainThread" : "worker");
+		stream_thread(&s, next_thread, target->id, (uint64_t)target->pid * 10 + i, i == 0 ? THREAD_MAIN : 0,
+		              i == 0 ? "MainThread" : "worker");
 	}
 }
 
@@ -113,13 +123,22 @@ static void define(uint32_t symbol)
 
 static void write_run(void)
 {
-	static const uint16_t states[] = {STATUS_IDLE, STATUS_ON_CPU | STATUS_GIL, STATUS_ON_CPU | STATUS_GIL_WAIT, STATUS_GIL_WAIT, STATUS_UNKNOWN, STATUS_ON_CPU | STATUS_GIL | STATUS_GC, STATUS_EXCEPTION | STATUS_ON_CPU};
+	static const uint16_t states[] = {STATUS_IDLE,
+	                                  STATUS_ON_CPU | STATUS_GIL,
+	                                  STATUS_ON_CPU | STATUS_GIL_WAIT,
+	                                  STATUS_GIL_WAIT,
+	                                  STATUS_UNKNOWN,
+	                                  STATUS_ON_CPU | STATUS_GIL | STATUS_GC,
+	                                  STATUS_EXCEPTION | STATUS_ON_CPU};
 	struct live *target = &targets[roll(TARGETS)];
 	uint32_t thread = roll(THREADS), shared, count = roll(3) ? 1 : 1 + roll(1000);
 	uint32_t depth = target->stacks[thread].depth;
 	struct frame *frames = target->stacks[thread].frames;
 	uint16_t status = states[roll(sizeof(states) / sizeof(states[0]))];
-	struct event event = {.slice_from_ns = slice_from_ns, .pid = target->pid, .group = target->group, .tid = (uint64_t)target->pid * 10 + thread};
+	struct event event = {.slice_from_ns = slice_from_ns,
+	                      .pid = target->pid,
+	                      .group = target->group,
+	                      .tid = (uint64_t)target->pid * 10 + thread};
 
 	shared = thread == 2 ? depth : roll(depth + 1); /* the third one is parked for long */
 	depth = thread == 2 && depth ? depth : shared + roll(DEPTH - shared + 1);
@@ -168,8 +187,11 @@ static void read_profile(const struct profile *profile, enum detail detail)
 			uint64_t key;
 
 			if (n > 0)
-				hashes[n] = path_step(hashes[node->parent], profile->symbols[node->symbol].first_line, detail == BY_LINE ? node->line : 0);
-			key = detail == BY_LINE ? hash_combine(tree->tid, hashes[n]) : detail == BY_FUNCTION ? hashes[n] : 0;
+				hashes[n] = path_step(hashes[node->parent], profile->symbols[node->symbol].first_line,
+				                      detail == BY_LINE ? node->line : 0);
+			key = detail == BY_LINE       ? hash_combine(tree->tid, hashes[n])
+			      : detail == BY_FUNCTION ? hashes[n]
+			                              : 0;
 			if (node->self[VALUE_SAMPLES])
 				table_add(&found, key, node->self);
 		}
@@ -184,7 +206,11 @@ static void read_model(uint64_t from_ns, uint64_t to_ns, int32_t pid, enum detai
 		const struct event *event = &events[i];
 
 		if (event->slice_from_ns >= from_ns && event->slice_from_ns < to_ns && (pid == 0 || pid == event->pid))
-			table_add(&expected, detail == BY_LINE ? hash_combine(event->tid, event->path) : detail == BY_FUNCTION ? event->function : 0, event->values);
+			table_add(&expected,
+			          detail == BY_LINE       ? hash_combine(event->tid, event->path)
+			          : detail == BY_FUNCTION ? event->function
+			                                  : 0,
+			          event->values);
 	}
 }
 
@@ -232,12 +258,17 @@ static void compare_all(void)
 	enum detail detail;
 
 	history_stats(history, &stats);
-	cr_assert(stats.max_bytes == 0 || stats.used_bytes <= stats.max_bytes, "%lu of %lu bytes", (unsigned long)stats.used_bytes, (unsigned long)stats.max_bytes);
-	detail = stats.steps[HISTORY_FOLDED_LINES] || stats.steps[HISTORY_MERGED_ENDED] || stats.steps[HISTORY_MERGED_ALIVE] ? BY_FUNCTION : BY_LINE;
+	cr_assert(stats.max_bytes == 0 || stats.used_bytes <= stats.max_bytes, "%lu of %lu bytes",
+	          (unsigned long)stats.used_bytes, (unsigned long)stats.max_bytes);
+	detail = stats.steps[HISTORY_FOLDED_LINES] || stats.steps[HISTORY_MERGED_ENDED] ||
+	                         stats.steps[HISTORY_MERGED_ALIVE]
+	                 ? BY_FUNCTION
+	                 : BY_LINE;
 	compare((struct history_query){0}, detail);
 	compare((struct history_query){.merge = true}, BY_FUNCTION);
 	for (int i = 0; i < 4; i++) {
-		uint64_t span_ns = s.now_ns - stats.oldest_ns, from_ns = stats.oldest_ns + hash_u64(seed + (uint64_t)i) % span_ns;
+		uint64_t span_ns = s.now_ns - stats.oldest_ns,
+			 from_ns = stats.oldest_ns + hash_u64(seed + (uint64_t)i) % span_ns;
 
 		compare((struct history_query){.from_ns = from_ns, .to_ns = from_ns + span_ns / 8}, detail);
 		compare((struct history_query){.from_ns = from_ns}, detail);
@@ -269,7 +300,8 @@ static void run(uint64_t memory_max_bytes, struct history_stats *ret_stats)
 			compare_all();
 		if (roll(1000) == 0) {
 			stream_facts(&s, targets[target].id, NULL);
-			stream_target_event(&s, targets[target].id, roll(2) ? TARGET_EXITED : TARGET_EXECED, targets[target].pid);
+			stream_target_event(&s, targets[target].id, roll(2) ? TARGET_EXITED : TARGET_EXECED,
+			                    targets[target].pid);
 			start_target(&targets[target]);
 		}
 		if (roll(500) == 0) { /* no stack that shares frames may name it after this */

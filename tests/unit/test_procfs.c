@@ -74,6 +74,30 @@ Test(procfs, a_file_longer_than_allowed)
 	buf_release(&text);
 }
 
+/* As long as what is read at once, a byte less and more, and of several such pieces. */
+Test(procfs, a_file_of_any_length)
+{
+	static const size_t lengths[] = {0, 1, 4095, 4096, 4097, 36863, 36864, 36865, 200000};
+	char path[] = "/tmp/sampled-procfs-XXXXXX";
+	int fd = mkstemp(path);
+
+	cr_assert_geq(fd, 0);
+	unlink(path);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		struct buf text = {0};
+
+		cr_assert_eq(ftruncate(fd, (off_t)lengths[i]), 0);
+		cr_expect_eq(proc_read_file(path, &text, lengths[i]), 0);
+		cr_expect_eq(text.bytes, lengths[i]);
+		buf_release(&text);
+		if (lengths[i] > 0)
+			cr_expect_eq(proc_read_file(path, &text, lengths[i] - 1), -EFBIG);
+		buf_release(&text);
+	}
+	close(fd);
+}
+
 static const char maps_text[] =
 	"00400000-00452000 r-xp 00001000 08:02 173521      /usr/bin/dbus daemon\n"
 	"7f0000000000-7f0000001000 rw-p 00000000 00:00 0 \n"

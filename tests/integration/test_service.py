@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The service: what it finds, what it keeps, what it writes, whom it answers."""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+
+import cli
+import support
+from service import Service
+
+LOSSES = ("lost_torn", "lost_unreadable", "lost_invalid", "lost_gone", "lost_dropped")
+FOUND_S = 1.5  # the promise is a second; the test looks each 10 ms and more, and shares its machine
+
+
+def of(target):
+    """A rule's condition that only this program's processes meet."""
+    return "*%s*" % target.inside
+
+
+def check_sums(test, lines):
+    """A dump accounts for each of its samples."""
+    facts = lines[0]["facts"]
+    test.assertEqual(facts["attempts"], facts["samples"] + sum(facts[key] for key in LOSSES))
+    test.assertEqual(facts["samples"], facts["in_profile"] + facts["filtered"] + facts["omitted"] + facts["out_of_memory"])
+    test.assertEqual(sum(line["self"].get("samples", 0) for line in lines if line["type"] == "node"), facts["in_profile"])
+
+
+def functions(lines):
+    return {line["function"] for line in lines if line["type"] == "frame"}
+
+
+@support.needs_python
+class Found(unittest.TestCase):
+    def test_a_new_process(self):
+        with support.Target(support.newest(), "parked.py") as first, Service("*sampled-test-*") as service:
+            service.wait_sampled(first.pid)
+            with support.Target(support.newest(), "parked.py") as second:
+                begun = time.monotonic()
+                support.wait_until(lambda: service.listed(second.pid) is not None, "it is listed", 10)
+                self.assertLess(time.monotonic() - begun, FOUND_S)
+                service.wait_sampled(second.pid)
+            support.wait_until(lambda: service.listed(second.pid) is None, "it has gone", 10)
+            self.assertTrue(service.is_sampled(first.pid))
+
+    def test_an_exec(self):
+        """A shell that becomes a Python a while after it was looked at, and a Python that becomes another."""
+        with support.Target(support.pythons()[0], "parked.py") as other:
+            with Service(of(other) + " *BECOMES*") as service:
+                service.wait_sampled(other.pid)
+                again = "import os, sys, time; BECOMES = time.sleep(%s); %s"
+                argv = [word for word in support.newest().argv]
+                program = again % (2, "os.execv(%r, %r)" % (argv[0], [*argv, "-c", "BECOMES = 1; import time; time.sleep(1000)"]))
+                process = subprocess.Popen(["sh", "-c", 'sleep 2; exec "$@"', "sh", *argv, "-c", program], start_new_session=True)
+                try:
+                    begun = time.monotonic()
+                    service.wait_sampled(process.pid)
+                    self.assertLess(time.monotonic() - begun, 2 + 4 + 5)  # looked at after 1, 2, 4 s
+                    support.wait_until(lambda: "BECOMES = 1" in self.command_line(process.pid), "it is another program", 20)
+                    service.wait_sampled(process.pid)
+                finally:
+                    os.killpg(process.pid, signal.SIGKILL)
+                    process.wait()
+
+    def command_line(self, pid):
+        with open("/proc/%d/cmdline" % pid, "rb") as file:
+            return file.read().decode().replace("\0", " ")
+
+    def test_rules(self):
+        """The first rule that matches decides, and says at which rate."""
+        python = support.newest()
+        with support.Target(python, "busy.py", 1) as slow, support.Target(python, "busy.py", 1) as fast, support.Target(python, "busy.py", 1) as out:
+            more = "rate = 10\n[rule fast]\ncommand = %s\nrate = 100\n[rule out]\ncommand = %s\naction = exclude\n" % (of(fast), of(out))
+            with Service(of(slow), more) as service:
+                service.wait_sampled(slow.pid)
+                service.wait_sampled(fast.pid)
+                time.sleep(3)
+                rates = {target["pid"]: target for target in service.json("list")}
+                self.assertEqual((rates[slow.pid]["rule"], rates[fast.pid]["rule"]), ("all", "fast"))
+                self.assertNotEqual(rates.get(out.pid, {}).get("state"), "sampled")
+                self.assertGreater(rates[fast.pid]["facts"]["ticks"], 4 * rates[slow.pid]["facts"]["ticks"])
+
+    def test_mode(self):
+        """A rule for the CPU leaves out what is not on it."""
+        with support.Target(support.newest(), "resting.py", 0.3, 0.3) as target:
+            with Service(of(target), "mode = cpu\nrate = 100\n") as service:
+                service.wait_sampled(target.pid)
+                time.sleep(3)
+                done = service.ctl("dump", target.pid, "-f", "jsonl", "-o", "-")
+                lines = [json.loads(line) for line in done.stdout.splitlines()]
+                check_sums(self, lines)
+                self.assertGreater(lines[0]["facts"]["filtered"], lines[0]["facts"]["in_profile"])
+                totals = [line["self"] for line in lines if line["type"] == "node"]
+                self.assertEqual(sum(line.get("samples", 0) for line in totals if not line.get("on_cpu")), 0)
+
+
+@support.needs_python
+class Kept(unittest.TestCase):
+    def test_signals(self):
+        """USR1 dumps, HUP reloads, TERM ends, in under two seconds."""
+        with support.Target(support.newest(), "busy.py", 2) as target, Service(of(target)) as service:
+            service.wait_sampled(target.pid)
+            time.sleep(2)
+            service.signal(signal.SIGUSR1)
+            support.wait_until(service.dumped, "there is a dump")
+            (name, lines), = service.dumped()
+            self.assertIn(str(target.pid), name)
+            check_sums(self, lines)
+            self.assertLessEqual({"descend", "leaf"}, functions(lines))
+            before = service.listed(target.pid)["facts"]["samples"]
+            service.write("rate = 100\n")
+            service.signal(signal.SIGHUP)
+            support.wait_until(lambda: service.json("status")["reloads"] == 1, "it has read its configuration")
+            support.wait_until(lambda: (service.listed(target.pid) or {}).get("interval_asked_s") == 0.01, "the rate is another: " + service.said())
+            done = service.ctl("dump", target.pid, "-f", "jsonl", "-o", "-")
+            samples = sum(json.loads(line)["self"].get("samples", 0) for line in done.stdout.splitlines() if b'"node"' in line)
+            self.assertGreaterEqual(samples, before)  # nothing was lost by reading it
+            service.write("rate = much\n")
+            service.signal(signal.SIGHUP)
+            support.wait_until(lambda: service.json("status")["reloads_failed"] == 1, "it has refused its configuration")
+            self.assertIn("sampled.conf:10: ", service.said())
+            self.assertTrue(service.is_sampled(target.pid))
+            status, seconds = service.stop()
+            self.assertEqual(status, 0, service.said())
+            self.assertLess(seconds, 2)
+            self.assertFalse(os.path.exists(service.socket))
+            self.assertIn(target.state(), "RS")
+
+    def test_the_minute_before(self):
+        """--last, --from and --to, of a process that is not there any more as well."""
+        with support.Target(support.newest(), "busy.py", 1) as target, Service(of(target)) as service:
+            service.wait_sampled(target.pid)
+            time.sleep(4)
+            last, whole = self.samples(service, target.pid, "--last", "2s"), self.samples(service, target.pid)
+            self.assertGreater(last, 0)
+            self.assertGreater(whole, last)
+            target.stop()
+            support.wait_until(lambda: service.listed(target.pid) is None, "it has gone")
+            self.assertGreaterEqual(self.samples(service, target.pid), whole)
+
+    def samples(self, service, pid, *words):
+        done = service.ctl("dump", pid, "-f", "jsonl", "-o", "-", *words)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = [json.loads(line) for line in done.stdout.splitlines()]
+        check_sums(self, lines)
+        return lines[0]["samples"]
+
+    def test_a_trigger(self):
+        """A process that is busy for two seconds is dumped, once; one that waits is not."""
+        python = support.newest()
+        more = "[trigger hot]\ncpu = 50%\nfor = 2s\nevery = 10m\n"
+        with support.Target(python, "resting.py", 0.001, 1000) as busy, support.Target(python, "parked.py") as parked:
+            with Service("*sampled-test-*", more) as service:
+                service.wait_sampled(parked.pid)
+                support.wait_until(service.dumped, "the trigger has fired: " + service.said(), 30)
+                time.sleep(3)
+                (name, lines), = service.dumped()
+                self.assertIn(str(busy.pid), name)
+                self.assertIn("hot", name)
+                self.assertIn("work_hard", functions(lines))
+
+    def test_the_budget(self):
+        """What costs too much is slowed down, and says so."""
+        with support.Target(support.newest(), "busy.py", 8) as target:
+            with Service(of(target), "rate = 1000\n[budget]\ncpu = 0.1%\n") as service:
+                service.wait_sampled(target.pid)
+                support.wait_until(lambda: service.json("status")["cpu"]["slowdown"] > 1, "it slows down", 40)
+                support.wait_until(lambda: "budget" in service.said(), "it says so")
+                time.sleep(3)
+                done = service.ctl("dump", target.pid, "-f", "jsonl", "-o", "-")
+                lines = [json.loads(line) for line in done.stdout.splitlines()]
+                check_sums(self, lines)
+                self.assertGreater(lines[0]["facts"]["ticks_saved"], 0)
+
+
+@support.needs_python
+class Asked(unittest.TestCase):
+    def test_users_see_their_own(self):
+        support.need_root(self)
+        python = cli.python_for_all()
+        with support.Target(python, "parked.py", user=cli.NOBODY) as own, support.Target(python, "parked.py") as roots:
+            with Service("*sampled-test-*") as service:
+                service.wait_sampled(own.pid)
+                service.wait_sampled(roots.pid)
+                self.assertEqual([target["pid"] for target in service.json("list", user=cli.NOBODY)], [own.pid])
+                done = service.ctl("dump", own.pid, "-f", "collapsed", "-o", "-", user=cli.NOBODY)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn(b"<module>", done.stdout)
+                for words in (["dump", roots.pid, "-o", "-"], ["dump", "-o", "-"], ["detach", roots.pid], ["attach", roots.pid], ["reload"]):
+                    done = service.ctl(*words, user=cli.NOBODY)
+                    self.assertEqual((done.returncode, done.stdout), (cli.NOT_PERMITTED, b""), words)
+                    self.assertRegex(done.stderr, b"^sampled: .*not permitted")
+                self.assertTrue(service.is_sampled(roots.pid))
+
+    def test_detach_and_attach(self):
+        with support.Target(support.newest(), "busy.py", 1) as target, Service("nothing-like-it") as service:
+            self.assertFalse(service.is_sampled(target.pid))
+            self.assertEqual(service.ctl("attach", target.pid).returncode, 0)
+            service.wait_sampled(target.pid)
+            self.assertEqual(service.ctl("detach", target.pid).returncode, 0)
+            support.wait_until(lambda: service.listed(target.pid)["state"] == "excluded", "it is let go")
+            done = service.ctl("attach", os.getppid() if os.getppid() > 1 else 1)
+            self.assertIn(done.returncode, (0, cli.NO_PYTHON))
+
+    def test_a_file_is_whole_and_the_clients_own(self):
+        with support.Target(support.newest(), "busy.py", 1) as target, Service(of(target)) as service:
+            service.wait_sampled(target.pid)
+            done = service.ctl("dump", "--all", "-o", "all.html")
+            self.assertEqual((done.returncode, done.stdout), (0, b"all.html\n"), done.stderr)
+            with open(service.path("all.html"), "rb") as file:
+                self.assertIn(b"descend", file.read())
+            done = service.ctl("dump", 999999999, "-o", "none.html")
+            self.assertNotEqual(done.returncode, 0)
+            self.assertFalse(os.path.exists(service.path("none.html")))
+
+    def test_metrics(self):
+        with support.Target(support.newest(), "busy.py", 1) as target, Service(of(target)) as service:
+            service.wait_sampled(target.pid)
+            if not shutil.which("curl"):
+                self.skipTest("curl is not installed")
+            done = subprocess.run(["curl", "-sS", "--unix-socket", service.socket, "http://localhost/metrics"], stdout=subprocess.PIPE, check=True)
+            values = dict(line.rsplit(" ", 1) for line in done.stdout.decode().splitlines() if not line.startswith("#"))
+            self.assertGreater(float(values["sampled_samples_total"]), 0)
+            self.assertEqual(float(values['sampled_targets{state="sampled"}']), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()

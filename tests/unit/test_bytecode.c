@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sampler/bytecode.h"
+#include "sampler/pyabi/tables.h"
+
+enum { UNITS = 32 };
+
+static const struct pyabi *const tables[] = {&pyabi_3_11, &pyabi_3_12, &pyabi_3_13, &pyabi_3_14, &pyabi_3_15};
+
+static uint8_t bytes[2 * UNITS]; /* of the code object: the target is this process */
+
+static struct remote own_process(void)
+{
+	return (struct remote){.pid = getpid(), .mem_fd = -1};
+}
+
+/* An instruction that is neither plain nor calls, so that nothing else is found. */
+static uint8_t other_opcode(const struct pyabi *abi)
+{
+	uint8_t opcode = 255;
+
+	while (abi->calling[opcode] || strchr((const char *)abi->plain_opcodes, opcode) ||
+	       strchr((const char *)abi->leaving_opcodes, opcode))
+		opcode--;
+	return opcode;
+}
+
+static struct code read_one(const struct pyabi *abi, const struct remote *r, uint8_t opcode, uint8_t arg)
+{
+	struct code code = {.bytecode = (raddr_t)(uintptr_t)bytes, .bytecode_bytes = sizeof(bytes)};
+
+	for (int i = 0; i < UNITS; i++)
+		bytes[2 * i] = other_opcode(abi);
+	bytes[0] = opcode;
+	bytes[1] = arg;
+	bytecode_read(abi, r, &code);
+	cr_assert_not_null(code.plain);
+	return code;
+}
+
+static void release(struct code *code)
+{
+	free(code->leaving);
+	free(code->calling);
+	free(code->resuming);
+	free(code->seldom);
+	free(code->plain);
+}
+
+Test(bytecode, nothing_is_called_from_a_plain_instruction)
+{
+	struct remote r = own_process();
+
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+		const struct pyabi *abi = tables[i];
+		unsigned minor = abi->minor;
+
+		cr_assert_gt(strlen((const char *)abi->plain_opcodes), 8);
+		for (const uint8_t *opcode = abi->plain_opcodes; *opcode; opcode++) {
+			struct code code = read_one(abi, &r, *opcode, 0);
+
+			cr_expect_not(bytecode_has_call(abi, &r, &code, 0, true), "3.%u: %u", minor, *opcode);
+			cr_expect_not(bytecode_has_call(abi, &r, &code, 0, false), "3.%u: %u", minor, *opcode);
+			cr_expect_not(bytecode_has_call(abi, NULL, &code, 0, false));
+			cr_expect_not(bytecode_has_call(abi, &r, &code, 2, true));
+			cr_expect(bytecode_has_call(abi, &r, &code, 2, false), "any other can run a finalizer");
+			release(&code);
+		}
+	}
+}
+
+/* It stands at the instruction, or (3.11 and 3.12) at its last cache, which may look like anything. */
+Test(bytecode, every_instruction_that_calls_has_calls)
+{
+	struct remote r = own_process();
+
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+		const struct pyabi *abi = tables[i];
+		unsigned minor = abi->minor;
+
+		for (int opcode = 0; opcode < 256; opcode++) {
+			int units = abi->calling[opcode] & CALLING_UNITS;
+			int64_t at = 2 * (units - 1);
+			struct code code;
+
+			if (abi->calling[opcode] == 0)
+				continue;
+			cr_assert_null(strchr((const char *)abi->plain_opcodes, opcode), "3.%u: %d", minor, opcode);
+			if (abi->calling[opcode] >= CALLING_QUIET_SUBSCRIPT)
+				at = 0;
+			code = read_one(abi, &r, (uint8_t)opcode, NB_SUBSCR);
+			cr_expect(bytecode_has_call(abi, &r, &code, at, true), "3.%u: %d", minor, opcode);
+			cr_expect(bytecode_has_call(abi, &r, &code, at, false), "3.%u: %d", minor, opcode);
+			cr_expect(bytecode_has_call(abi, &r, &code, 0, false), "3.%u: %d", minor, opcode);
+			release(&code);
+			if (at == 0)
+				continue;
+			for (int unit = 0; unit < UNITS; unit++)
+				bytes[2 * unit] = unit == 0 ? (uint8_t)opcode : abi->plain_opcodes[0];
+			code = (struct code){.bytecode = (raddr_t)(uintptr_t)bytes, .bytecode_bytes = sizeof(bytes)};
+			bytecode_read(abi, &r, &code);
+			cr_expect(bytecode_has_call(abi, &r, &code, at, true), "3.%u: %d", minor, opcode);
+			cr_expect(bytecode_has_call(abi, &r, &code, at, false), "3.%u: %d", minor, opcode);
+			release(&code);
+		}
+	}
+}
+
+/* From 3.12 on what watches a program has its own instruction put in the place of each. */
+Test(bytecode, an_instruction_that_is_watched_by_now_is_not_plain)
+{
+	struct remote r = own_process();
+	const struct pyabi *abi = &pyabi_3_12;
+	struct code code = read_one(abi, &r, abi->plain_opcodes[0], 0);
+
+	cr_expect_not(bytecode_has_call(abi, &r, &code, 0, false));
+	bytes[0] = 254; /* INSTRUMENTED_LINE */
+	cr_expect(bytecode_has_call(abi, &r, &code, 0, false));
+	cr_expect_not(bytecode_has_call(abi, &r, &code, 0, true), "it calls C, and that the callback");
+	release(&code);
+}
+
+Test(bytecode, the_interpreters_own_trampolines_always_call)
+{
+	struct remote r = own_process();
+	const struct pyabi *abi = &pyabi_3_13;
+	struct code code = read_one(abi, &r, abi->plain_opcodes[0], 0);
+
+	code.traceable_bytes = code.bytecode_bytes;
+	cr_expect(bytecode_has_call(abi, &r, &code, 0, true));
+	release(&code);
+}
