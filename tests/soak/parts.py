@@ -165,7 +165,6 @@ def crowd(seconds, most=10, pause_s=0.2):
 
 def run_crowd(report, service, steady, crowded, prober, seconds, pause_s):
     began, count, points, stopped = time.monotonic(), 0, [], 0
-    pid_count = 0
     prober.start()
     while (elapsed_s := time.monotonic() - began) < seconds:
         crowded.step()
@@ -173,7 +172,7 @@ def run_crowd(report, service, steady, crowded, prober, seconds, pause_s):
         points.append((elapsed_s, *service.resident_kib(), service.descriptors()))
         count += 1
         if count % 5 == 0:
-            disturb(service, pid_count := pid_count + 1)
+            disturb(service, count // 5)
         time.sleep(pause_s)
     prober.over = True
     prober.join(30)
@@ -346,6 +345,29 @@ def done(service):
     return done_of(service.status()["disk"])
 
 
+def fill(path):
+    with open(path, "wb", 0) as file:
+        try:
+            while True:
+                file.write(b"x" * 4096)
+        except OSError:
+            pass
+
+
+def check_giving_way(report, service, disk):
+    """What is left is taken by somebody else, and the spool was sent: dumps make room for it."""
+    fill(os.path.join(disk.path, "others"))
+    for name in os.listdir(service.spool):
+        os.unlink(os.path.join(service.spool, name))
+    fill(os.path.join(disk.path, "more"))
+    before = service.status()["disk"]
+    time.sleep(5)
+    now = service.status()["disk"]
+    report.say("full again: %s", now)
+    report.must(now["spool_files"] > before["spool_files"] and now["dumps_removed"] > before["dumps_removed"],
+                "dumps do not give way to the spool: %s", service.said())
+
+
 def full_disk():
     """The oldest dumps go, it is counted, and everything goes on."""
     report, pythons = Report(), soaking.interpreters()
@@ -373,5 +395,6 @@ def full_disk():
         written = service.status()["disk"]["spool_files"]
         time.sleep(6)
         report.must(service.status()["disk"]["spool_files"] > written, "it spools no more: %s", service.said())
+        check_giving_way(report, service, disk)
         report.must(service.stop() < 2 + LATE_S, "it does not stop")
     return report
