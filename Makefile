@@ -52,7 +52,7 @@ FUZZ_BIN := $(FUZZ_SRC:%.c=$(BUILD)/%)
 Q := $(if $(filter 1,$(V)),,@)
 say = $(if $(filter 1,$(V)),,@printf '  %-5s %s\n' $(1) $(2);)
 
-.PHONY: all objects unit stress browser oracle fuzz check check-full check-headers bench bench-formats bench-history bench-service demo clean install uninstall deb format-check \
+.PHONY: all objects unit stress browser oracle soak fuzz check check-full check-headers bench bench-formats bench-history bench-service demo clean install uninstall deb format-check \
 	help FORCE
 .DELETE_ON_ERROR:
 all: $(BUILD)/sampled ## build the program: build/sampled
@@ -120,6 +120,12 @@ $(BUILD)/tests/oracle/truth: $(BUILD)/obj/tests/oracle/truth.o $(LIB_OBJ)
 ORACLE_ARGS ?= --seconds 2 --together
 oracle: all $(BUILD)/tests/oracle/truth ## programs whose true stacks are known: no sample may show another
 	$(Q)SAMPLED=$(BUILD)/sampled SAMPLED_TRUTH=$(BUILD)/tests/oracle/truth $(PYTHON) tests/oracle/run $(ORACLE_ARGS)
+
+# The service for a while (hours by hand: SOAK_SECONDS=14400 SOAK_KILLS=200), among processes that come and go; needs root.
+SOAK_SECONDS ?= 120
+SOAK_KILLS ?= 20
+soak: all ## the service among processes that come and go: memory, descriptors, accounting, kill -9, a full disk
+	$(Q)SAMPLED=$(abspath $(BUILD)/sampled) $(PYTHON) -B tests/soak/run $(SOAK_SECONDS) $(SOAK_KILLS)
 
 # Fuzzers want every file instrumented, so they compile all but main() themselves: make fuzz CC=clang
 FUZZ_OBJ_DIR := $(BUILD)/fuzz-obj

@@ -235,10 +235,10 @@ int config_read_users(void *users, const struct config_key *key, const char *val
 /* "3.11", at the start of text; what is behind it. NULL: it is none. */
 static const char *read_version(const char *text, uint32_t *ret_version)
 {
-	unsigned long numbers[2];
+	unsigned long numbers[2] = {0};
 
 	for (int i = 0; i < 2; i++) {
-		char *end;
+		char *end = NULL;
 
 		if (!isdigit((unsigned char)*text))
 			return NULL;
@@ -254,11 +254,11 @@ static const char *read_version(const char *text, uint32_t *ret_version)
 int config_read_versions(void *versions, const struct config_key *key, const char *value, struct fault *fault)
 {
 	struct config_versions *list = versions;
-	char word[32];
+	char word[32] = "";
 	int got;
 
 	while ((got = next_word(&value, key, word, sizeof(word), fault)) > 0) {
-		uint32_t from, to;
+		uint32_t from = 0, to;
 		const char *rest = read_version(word, &from);
 
 		to = from;

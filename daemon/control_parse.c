@@ -47,7 +47,7 @@ static int parse_http(const char *data, size_t bytes, bool ended, enum control_k
 	data += strlen(get);
 	line -= strlen(get);
 	if (line >= strlen(metrics) && memcmp(data, metrics, strlen(metrics)) == 0 &&
-	    (line == strlen(metrics) || memchr(" \r?", data[strlen(metrics)], 3)))
+	    (line == strlen(metrics) || (data[strlen(metrics)] && strchr(" \r?", data[strlen(metrics)]))))
 		*ret_kind = CONTROL_METRICS;
 	return 0;
 }

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -20,7 +21,7 @@ struct process_list {
 		int32_t pid;
 		uint64_t start_time;
 		char *name; /* owned */
-	} *items; /* owned */
+	} * items;          /* owned */
 	size_t count, room;
 };
 
@@ -57,8 +58,7 @@ static void note_dumps(struct dumper *d)
 
 	d->counts.files = r->count;
 	d->counts.bytes = r->bytes;
-	d->counts.removed =
-		r->removed.by_count + r->removed.by_bytes + r->removed.by_age + r->removed.by_full_disk;
+	d->counts.removed = r->removed.by_count + r->removed.by_bytes + r->removed.by_age + r->removed.by_full_disk;
 }
 
 /* With the places locked: what is unfinished is removed, and the list of dumps read, so that nothing may be written meanwhile. */
@@ -318,6 +318,32 @@ static void answer(struct dumper *d, const struct dump_job *job)
 
 /* --- the spool --- */
 
+static bool is_same_disk(int one_fd, int other_fd)
+{
+	struct stat one, other;
+
+	return fstat(one_fd, &one) == 0 && fstat(other_fd, &other) == 0 && one.st_dev == other.st_dev;
+}
+
+/* On a full disk that they share, dumps give way, once the spool has nothing left to drop. With the places locked. */
+static int put_in_spool(struct dump_places *places, const struct spool_item *items, size_t count,
+                        struct spool_counts *counts, struct fault *fault)
+{
+	const struct spool_counts before = *counts;
+	int err;
+
+	if (places->spool_fd < 0)
+		return 0;
+	err = spool_write(places->spool_fd, items, count, places->spool_bytes, counts, fault);
+	if ((err != -ENOSPC && err != -EDQUOT) || !is_same_disk(places->spool_fd, places->retention.fd) ||
+	    !retention_give_way(&places->retention))
+		return err;
+	counts->failed_items = before.failed_items; /* these have another chance */
+	counts->pruned_items = before.pruned_items;
+	*fault = (struct fault){0};
+	return spool_write(places->spool_fd, items, count, places->spool_bytes, counts, fault);
+}
+
 static int spool(struct dumper *d, const struct dump_job *job)
 {
 	uint64_t offset_ns = clock_read_ns(CLOCK_REALTIME) - clock_now_ns();
@@ -351,13 +377,12 @@ static int spool(struct dumper *d, const struct dump_job *job)
 		pthread_mutex_lock(&d->lock);
 		counts = d->counts.spool;
 		pthread_mutex_unlock(&d->lock);
-		err = d->places.spool_fd < 0 ? 0
-		                             : spool_write(d->places.spool_fd, items, count, d->places.spool_bytes,
-		                                           &counts, &fault);
+		err = put_in_spool(&d->places, items, count, &counts, &fault);
 		if (err || fault.why[0])
 			service_log("cannot write to the spool: %s", fault.why);
 		pthread_mutex_lock(&d->lock);
 		d->counts.spool = counts;
+		note_dumps(d);
 		pthread_mutex_unlock(&d->lock);
 		pthread_mutex_unlock(&d->places_lock);
 	}

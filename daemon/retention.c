@@ -118,6 +118,15 @@ static uint64_t room_wanted(const struct retention *r, uint64_t written_bytes)
 	return twice > quarter ? twice : quarter;
 }
 
+bool retention_give_way(struct retention *r)
+{
+	bool any = make_room(r, room_wanted(r, 0));
+
+	if (any)
+		(void)retention_list_write(r); /* best effort, as in retention_write() */
+	return any;
+}
+
 static bool is_full(int err)
 {
 	return err == -ENOSPC || err == -EDQUOT;

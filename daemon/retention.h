@@ -62,4 +62,7 @@ int retention_write(struct retention *r, const char *pattern, const struct dump_
  * or listed. */
 int retention_sweep(struct retention *r, time_t now);
 
+/* Something else on this file system finds the disk full: the oldest go, a quarter of all bytes and 64 KiB at least. Whether any went. */
+bool retention_give_way(struct retention *r);
+
 #endif

@@ -46,7 +46,7 @@ static size_t count_sampled(const struct service *s)
 
 static void keep_budget(struct service *s, uint64_t now_ns)
 {
-	if (!governor_look(&s->governor, now_ns, clock_read_ns(CLOCK_PROCESS_CPUTIME_ID)))
+	if (!governor_look(&s->governor, now_ns, clock_read_ns(CLOCK_PROCESS_CPUTIME_ID), sampler_cpu_ns(s->sampler)))
 		return;
 	sampler_slow_down(s->sampler, s->governor.slowdown);
 	if (s->governor.budget <= 0) {

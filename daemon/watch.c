@@ -154,7 +154,7 @@ static int scan(struct watch *w)
 	if (err) /* of the others nothing is known */
 		return err;
 	/* What is sampled is the sampler's to give back. */
-	for (size_t i = w->count; i-- > 0;)
+	for (size_t i = w->items ? w->count : 0; i-- > 0;)
 		if (!w->items[i].seen && w->items[i].state != WATCH_SAMPLED)
 			drop(w, i);
 	return 0;

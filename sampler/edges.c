@@ -139,7 +139,7 @@ static void add(struct edges *e, uint64_t key)
 
 static uint32_t set_of(const struct edges *e, uint64_t key)
 {
-	return (uint32_t)(key >> 8) % (room_of(e, PENDING_ROOM) / PENDING_WAYS) * PENDING_WAYS;
+	return (uint32_t)(key >> 8) & (room_of(e, PENDING_ROOM) - 1) & ~(PENDING_WAYS - 1);
 }
 
 /* The entry of this key, made anew where there is none or it is too old, in the place of the oldest of its set. */
@@ -164,7 +164,7 @@ static struct pending *get_pending(struct edges *e, uint64_t key, uint64_t now_n
 /* How often the rarer part of a call was seen. */
 static uint64_t seen_of(const struct edges *e, const struct call *call)
 {
-	uint32_t site = e->counts[call->site % room_of(e, COUNTS)], callee = e->counts[call->callee % room_of(e, COUNTS)];
+	uint32_t site = e->counts[call->site & (room_of(e, COUNTS) - 1)], callee = e->counts[call->callee & (room_of(e, COUNTS) - 1)];
 
 	return site < callee ? site : callee;
 }
@@ -336,7 +336,7 @@ bool edges_is_rare(const struct edges *e, const struct call *call)
 {
 	const struct pending *pending = find_pending(e, call->key);
 	bool never_calls =
-		call->seldom || (e->counts[call->site % room_of(e, COUNTS)] >= SHARE_SIGHTINGS && !edges_has(e, call->site));
+		call->seldom || (e->counts[call->site & (room_of(e, COUNTS) - 1)] >= SHARE_SIGHTINGS && !edges_has(e, call->site));
 
 	return edges_has(e, call->key) || (pending && pending->singles * (uint64_t)RARE_SHARE >= seen_of(e, call) &&
 	                                   !never_calls && !calls_another(e, call));
@@ -352,12 +352,12 @@ void edges_count(struct edges *e, uint64_t part, uint32_t weight, uint64_t now_n
 		e->halved_ns = now_ns;
 	}
 	e->rough = weight > 1;
-	e->counts[part % room_of(e, COUNTS)] += weight;
+	e->counts[part & (room_of(e, COUNTS) - 1)] += weight;
 }
 
 uint32_t edges_tally(struct edges *e, uint64_t key, uint32_t least)
 {
-	struct tally *tally = &e->tallies[(key >> 8) % room_of(e, TALLIES)];
+	struct tally *tally = &e->tallies[(key >> 8) & (room_of(e, TALLIES) - 1)];
 
 	if (tally->key != key)
 		*tally = (struct tally){.key = key};
@@ -370,7 +370,7 @@ uint32_t edges_tally(struct edges *e, uint64_t key, uint32_t least)
 
 uint32_t edges_tallied(const struct edges *e, uint64_t key)
 {
-	const struct tally *tally = &e->tallies[(key >> 8) % room_of(e, TALLIES)];
+	const struct tally *tally = &e->tallies[(key >> 8) & (room_of(e, TALLIES) - 1)];
 
 	return tally->key == key ? tally->count : 0;
 }

@@ -220,14 +220,15 @@ struct pace *paces_next(struct paces *paces)
 
 void paces_drop_empty(struct paces *paces)
 {
-	for (uint32_t i = 0; i < paces->count;) {
-		if (paces->items[i].count > 0) {
-			i++;
-			continue;
-		}
-		free(paces->items[i].seats);
-		paces->items[i] = paces->items[--paces->count];
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < paces->count; i++) {
+		if (paces->items[i].count > 0)
+			paces->items[kept++] = paces->items[i];
+		else
+			free(paces->items[i].seats);
 	}
+	paces->count = kept;
 }
 
 void paces_release(struct paces *paces)

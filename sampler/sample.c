@@ -23,8 +23,8 @@
 #define WATCH_NS      (500 * NS_PER_US) /* thread lists and `collecting` are read no more often than this */
 #define RELIST_NS     (1 * NS_PER_S)
 #define FACTS_NS      (1 * NS_PER_S)
-#define BLIND_TICKS   50        /* looks at the lists that made no sense, before the target is given up; … */
-#define BLIND_LOOKS   5         /* … or so many, if they took a while: what execs is another process, and to be found soon */
+#define BLIND_TICKS   50 /* looks at the lists that made no sense, before the target is given up; … */
+#define BLIND_LOOKS   5  /* … or so many, if they took a while: what execs is another process, and to be found soon */
 #define BLIND_NS      (200 * NS_PER_MS)
 #define WEIGHT_MAX_NS NS_PER_MS /* unthrottled: a sample stands for no more than this */
 

@@ -403,6 +403,13 @@ uint64_t sampler_beats(const struct sampler *s)
 	return atomic_load_explicit(&s->beats, memory_order_relaxed); /* as in beat() */
 }
 
+uint64_t sampler_cpu_ns(const struct sampler *s)
+{
+	clockid_t clock;
+
+	return s->started && pthread_getcpuclockid(s->thread, &clock) == 0 ? clock_read_ns(clock) : 0;
+}
+
 bool sampler_is_realtime(const struct sampler *s)
 {
 	return s->realtime;

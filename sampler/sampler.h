@@ -55,6 +55,8 @@ int sampler_event_fd(const struct sampler *sampler);
 void sampler_ask_mark(struct sampler *sampler, uint64_t sequence);
 /* Grows while the thread goes round its loop, some ten times a second at least. Any thread. */
 uint64_t sampler_beats(const struct sampler *sampler);
+/* CPU time of the thread so far; 0: it does not run. Main thread. */
+uint64_t sampler_cpu_ns(const struct sampler *sampler);
 bool sampler_is_realtime(const struct sampler *sampler);
 
 /* Reads every thread of a target once and writes the records into `ring`, in the calling thread, for `dump`; the target

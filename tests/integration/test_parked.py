@@ -44,19 +44,22 @@ class Parked(unittest.TestCase):
         with open(path, encoding="utf-8") as file:
             return json.loads(file.readline())["facts"]
 
-    def share(self, target, seconds, rate):
-        """How much of its main thread's samples is work."""
-        path = target.path("c%d.txt" % rate)
-        done = support.sampled("attach", target.pid, "-d", seconds, "-r", rate, "-f", "collapsed", "-o", path)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        lines = main_thread(path)
-        return sum(line.count for line in lines if works(line)) / sum(line.count for line in lines)
+    def shares(self, target, seconds, *rates):
+        """How much of its main thread's samples is work, at each of these rates, in the same time."""
+        paths = [target.path("c%d.txt" % rate) for rate in rates]
+        running = [support.start_sampled("attach", target.pid, "-d", seconds, "-r", rate, "-f", "collapsed", "-o", path)
+                   for rate, path in zip(rates, paths)]
+        for process in running:
+            _out, said = process.communicate(timeout=seconds + 60)
+            self.assertEqual(process.returncode, 0, said)
+        lines = [main_thread(path) for path in paths]
+        return [sum(line.count for line in of if works(line)) / sum(line.count for line in of) for of in lines]
 
     def test_working_now_and_then(self):
         """A little work ten times a second is not lost between two looks: it is as much as a rate shows at which nothing is credited."""
         for python in self.each():
             with support.Target(python, "resting.py", 0.09, 0.01) as target:
-                seen, read = self.share(target, 8, RATE), self.share(target, 8, 200)
+                seen, read = self.shares(target, 12, RATE, 200)
             self.assertGreater(seen, 0.04)
             self.assertAlmostEqual(seen, read, delta=0.06)
 
@@ -64,7 +67,7 @@ class Parked(unittest.TestCase):
         """Two seconds of rest and two of work: the work is half of its time, as far as it was sampled."""
         for python in self.each():
             with support.Target(python, "resting.py", 2, 2) as target:
-                self.assertAlmostEqual(self.share(target, 8, RATE), 0.5, delta=0.06)
+                self.assertAlmostEqual(self.shares(target, 8, RATE)[0], 0.5, delta=0.06)
 
 
 if __name__ == "__main__":
