@@ -19,6 +19,7 @@ enum {
 	SCAN_MS = 900,
 	SCAN_FULL_MS = 10000, /* though no process was made since the last time: for those that have gone */
 	SCAN_REST = 50, /* times the CPU time of a scan: it gets a fiftieth of one CPU at most */
+	STAT_BYTES_MAX = 1 << 20,
 	STEP_MS = 20,   /* then others have their turn */
 };
 
@@ -175,20 +176,45 @@ static pid_t last_made(void)
 	return pid;
 }
 
+/* How many were ever made, as /proc/stat says; 0: not to be had. On a host of many CPUs it takes milliseconds. */
+static uint64_t count_made(void)
+{
+	struct buf text = {0};
+	const char *line = NULL;
+	uint64_t count = 0;
+
+	if (proc_read_file("/proc/stat", &text, STAT_BYTES_MAX) == 0)
+		line = strstr(buf_text(&text), "\nprocesses ");
+	if (line)
+		count = strtoull(line + strlen("\nprocesses "), NULL, 10);
+	buf_release(&text);
+	return count;
+}
+
+/* Whether no process was made since this was asked the last time. The youngest one's number tells, where it is another; where it is the same, it may
+ * have been used again, and the kernel's count is asked. */
+static bool is_quiet(struct watch *w)
+{
+	pid_t last = last_made();
+	bool same = last != 0 && last == w->last_made;
+	uint64_t made = same ? count_made() : 0, made_before = w->made;
+
+	w->last_made = last;
+	w->made = made;
+	return same && made != 0 && made == made_before;
+}
+
 /* A scan is most of what a host costs on which nothing happens, so there is none as long as no process was made. */
 static void scan_if_due(struct watch *w, uint64_t now_ns)
 {
 	uint64_t used_ns, rest_ns;
-	pid_t last;
 
 	if (now_ns < w->next_scan_ns)
 		return;
-	last = last_made();
-	if (last != 0 && last == w->last_made && now_ns < w->next_full_scan_ns) {
+	if (is_quiet(w) && now_ns < w->next_full_scan_ns) {
 		w->next_scan_ns = now_ns + SCAN_MS * NS_PER_MS;
 		return;
 	}
-	w->last_made = last;
 	w->next_full_scan_ns = now_ns + SCAN_FULL_MS * NS_PER_MS;
 	used_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID); /* waiting for a CPU costs nobody anything */
 	(void)scan(w);
