@@ -391,7 +391,7 @@ class Configuration(Push):
 
 @support.needs_python
 class Attach(Push):
-    COMMAND = ("import time\nend = time.time() + 1.5\nwhile time.time() < end: pass",)
+    COMMAND = ("import time\nend = time.time() + %d\nwhile time.time() < end: pass" % support.LIFE_S,)
 
     def run_pushed(self, *args):
         return self.sampled("run", *args, "--", *support.newest().argv, "-c", *self.COMMAND)
