@@ -78,16 +78,6 @@ static void fail(struct watched *item, const struct fault *fault)
 /* Another process has its number: nothing of the one before is left, least of all whose it was. */
 static void become(struct watch *w, struct watched *item, const struct proc_stat *stat)
 {
-	const struct watched fresh = {
-		.pid = item->pid,
-		.ino = item->ino,
-		.seen = item->seen,
-		.start_time = stat->start_time,
-		.uid = UID_UNKNOWN,
-		.state = stat->flags & KERNEL_THREAD ? WATCH_KERNEL : WATCH_LOOKED,
-		.pidfd = -1,
-	};
-
 	if (item->state == WATCH_SAMPLED) {
 		if (w->options.ended)
 			w->options.ended(w->options.context, item);
@@ -95,7 +85,13 @@ static void become(struct watch *w, struct watched *item, const struct proc_stat
 		(void)sampler_detach(w->options.sampler, item->pid, item->start_time);
 	}
 	watched_release(item);
-	*item = fresh;
+	item->start_time = stat->start_time;
+	item->uid = UID_UNKNOWN;
+	item->state = stat->flags & KERNEL_THREAD ? WATCH_KERNEL : WATCH_LOOKED;
+	item->forced = item->detached = item->rematch = false;
+	item->rule = 0;
+	item->version = 0;
+	item->interval_ns = item->sampled_ns = 0;
 	watch_look_soon(item);
 }
 
