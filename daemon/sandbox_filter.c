@@ -84,7 +84,7 @@ static const char common_calls[] =
 static const char reader_calls[] = "process_vm_readv pidfd_open splice"; /* the last into pipes that clients pass */
 static const char tracer_calls[] = "ptrace wait4 waitid";
 static const char pusher_calls[] = "sendmmsg recvmmsg";
-static const char sanitizer_calls[] = "clone ptrace wait4";
+static const char sanitizer_calls[] = "clone getdents ptrace wait4";
 
 /* Allowed where one argument is, under a mask, a value. */
 static const struct condition {
