@@ -53,7 +53,7 @@ static void keep_budget(struct service *s, uint64_t now_ns)
 		service_log("there is no CPU budget any more: every sample is taken from now on");
 		return;
 	}
-	service_log("%.2f %% of a core used, of a budget of %.2f %%: every %u. sample is taken from now on",
+	service_log("%.2f %% of a core used, of a budget of %.2f %%: one sample of %u is taken from now on",
 	            s->governor.share * 100, s->governor.budget * 100, s->governor.slowdown);
 }
 
