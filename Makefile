@@ -25,7 +25,7 @@ endif
 REQUIRED_FLAGS := -std=gnu17 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I. -pthread -MMD -MP
 WARN_FLAGS := -Wall -Wextra -Wmissing-prototypes -Wshadow -Wconversion -Wstrict-prototypes -Wvla \
 	-Werror=implicit-function-declaration
-LIBS := -Wl,--as-needed -lelf -lz -lyajl -lsqlite3 -ledit -pthread -lm
+LIBS := -Wl,--as-needed -lelf -lz -liberty -lyajl -lsqlite3 -ledit -pthread -lm
 # zstd, where it is there: smaller recordings.
 ifeq ($(shell pkg-config --exists libzstd 2>/dev/null && echo yes),yes)
 REQUIRED_FLAGS += -DHAVE_ZSTD
@@ -42,7 +42,8 @@ PAGES := flamegraph heatmap
 HEADERS := $(wildcard base/*.h sampler/*.h sampler/pyabi/*.h aggregator/*.h exporters/*.h daemon/*.h)
 
 PAGE_OBJ := $(PAGES:%=$(BUILD)/obj/exporters/%_page.o)
-LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(PAGE_OBJ)
+SYSCALLS_OBJ := $(BUILD)/obj/sampler/syscall_names.o
+LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(PAGE_OBJ) $(SYSCALLS_OBJ)
 DAEMON_OBJ := $(DAEMON_SRC:%.c=$(BUILD)/obj/%.o)
 UNIT_OBJ := $(UNIT_SRC:%.c=$(BUILD)/obj/%.o)
 STRESS_OBJ := $(STRESS_SRC:%.c=$(BUILD)/obj/%.o)
@@ -52,7 +53,7 @@ FUZZ_BIN := $(FUZZ_SRC:%.c=$(BUILD)/%)
 Q := $(if $(filter 1,$(V)),,@)
 say = $(if $(filter 1,$(V)),,@printf '  %-5s %s\n' $(1) $(2);)
 
-.PHONY: all objects unit stress browser oracle soak fuzz check check-full check-headers bench bench-formats bench-history bench-service demo clean install uninstall deb format-check \
+.PHONY: all objects unit stress browser native oracle soak fuzz check check-full check-headers bench bench-formats bench-native bench-history bench-service demo clean install uninstall deb format-check \
 	help FORCE
 .DELETE_ON_ERROR:
 all: $(BUILD)/sampled ## build the program: build/sampled
@@ -84,6 +85,15 @@ $(PAGE_OBJ): $(BUILD)/obj/exporters/%_page.o: exporters/%_page.S $(BUILD)/gen/%.
 	@mkdir -p $(@D)
 	$(call say,AS,$<)$(CC) $(CFLAGS) -Wa,-I$(BUILD)/gen -c -o $@ $<
 
+# The names of system calls are those of the machine that is compiled for, as its compiler's headers have them.
+$(BUILD)/gen/syscall_names.c: sampler/syscall_names.awk $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,GEN,$@)printf '%s\n' '#include <sys/syscall.h>' | $(CC) $(CPPFLAGS) -E -dM -x c - | LC_ALL=C sort | awk -f sampler/syscall_names.awk >$@
+
+$(SYSCALLS_OBJ): $(BUILD)/gen/syscall_names.c
+	@mkdir -p $(@D)
+	$(call say,CC,$<)$(CC) $(REQUIRED_FLAGS) $(WARN_FLAGS) $(CPPFLAGS) $(CFLAGS) $(SAN_FLAGS) -c -o $@ $<
+
 # Criterion's assertion macros convert between signed and unsigned by themselves, so -Wconversion stops at our own code.
 $(UNIT_OBJ): WARN_FLAGS += -Wno-conversion
 $(BUILD)/tests/unit: $(UNIT_OBJ) $(filter-out %/daemon/main.o,$(DAEMON_OBJ)) $(LIB_OBJ) $(BUILD)/flags
@@ -108,10 +118,41 @@ $(BUILD)/tests/tools/make_recording: $(BUILD)/obj/tests/tools/make_recording.o $
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(CFLAGS) $(SAN_FLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBS)
 
+# Names places of files, for tests and measuring.
+$(BUILD)/tests/tools/name_places: $(BUILD)/obj/tests/tools/name_places.o $(LIB_OBJ) $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(CC) $(CFLAGS) $(SAN_FLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBS)
+
 # Simulates processes for the history, for measuring.
 $(BUILD)/tests/tools/measure_history: $(BUILD)/obj/tests/tools/measure_history.o $(LIB_OBJ) $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(CFLAGS) $(SAN_FLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBS)
+
+# Modules for Python whose native stacks are known, in variants; one file for all versions from 3.6 on. PYTHON's headers are the ones used.
+NATIVE := $(BUILD)/tests/native
+NATIVE_FLAGS = -shared -fPIC -fvisibility=hidden -O2 -Wall -Wextra -I$(shell $(PYTHON) -c 'import sysconfig; print(sysconfig.get_paths()["include"])')
+CHAIN_fp := -fno-omit-frame-pointer
+CHAIN_nofp := -fomit-frame-pointer
+CHAIN_stripped := -fomit-frame-pointer
+CHAIN_lto := -fomit-frame-pointer -flto
+CHAIN_lines := -g -DINLINED
+CHAIN_notables := -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer -fno-asynchronous-unwind-tables -fno-unwind-tables
+CHAINS := $(patsubst CHAIN_%,$(NATIVE)/chain_%.abi3.so,$(filter CHAIN_%,$(.VARIABLES)))
+$(CHAINS): $(NATIVE)/chain_%.abi3.so: tests/native/chain.c tests/native/chain_work.c tests/native/chain.h Makefile
+	@mkdir -p $(@D)
+	$(call say,CC,$@)gcc $(NATIVE_FLAGS) $(CHAIN_$*) -DCHAIN=chain_$* -o $@ $(filter %.c,$^) -lm
+	$(Q)cp $@ $(@:.abi3.so=.whole)
+	$(Q)$(if $(filter stripped,$*),strip $@)
+$(NATIVE)/chain_cxx.abi3.so: tests/native/chain_cxx.cc Makefile
+	@mkdir -p $(@D)
+	$(call say,CXX,$@)g++ $(NATIVE_FLAGS) -o $@ $<
+$(NATIVE)/chain_pyx.abi3.so: tests/native/chain_pyx.c Makefile
+	@mkdir -p $(@D)
+	$(call say,CC,$@)gcc $(NATIVE_FLAGS) -g -o $@ $<
+$(NATIVE)/waits.abi3.so: tests/native/waits.c Makefile
+	@mkdir -p $(@D)
+	$(call say,CC,$@)gcc $(NATIVE_FLAGS) -o $@ $<
+native: $(CHAINS) $(NATIVE)/chain_cxx.abi3.so $(NATIVE)/chain_pyx.abi3.so $(NATIVE)/waits.abi3.so ## build the modules that native stacks are tested with
 
 # The oracles (the long form: ORACLE_ARGS="--samples 10000000 --bias --together"), and their reading of the stopped process.
 $(BUILD)/tests/oracle/truth: $(BUILD)/obj/tests/oracle/truth.o $(LIB_OBJ)
@@ -134,7 +175,7 @@ FUZZ_LIB_OBJ := $(patsubst %.c,$(FUZZ_OBJ_DIR)/%.o,$(LIB_SRC) $(filter-out daemo
 $(FUZZ_OBJ_DIR)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,FUZZ,$<)$(CC) $(REQUIRED_FLAGS) $(WARN_FLAGS) $(CPPFLAGS) $(FUZZ_FLAGS) -c -o $@ $<
-$(FUZZ_BIN): $(BUILD)/%: $(FUZZ_OBJ_DIR)/%.o $(FUZZ_OBJ_DIR)/tests/fuzz/common.o $(FUZZ_LIB_OBJ) $(PAGE_OBJ)
+$(FUZZ_BIN): $(BUILD)/%: $(FUZZ_OBJ_DIR)/%.o $(FUZZ_OBJ_DIR)/tests/fuzz/common.o $(FUZZ_LIB_OBJ) $(PAGE_OBJ) $(SYSCALLS_OBJ)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(FUZZ_FLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBS)
 fuzz: $(FUZZ_BIN) ## build the fuzzers (CC=clang)
@@ -164,11 +205,15 @@ bench: all $(BUILD)/tests/bench/limit $(BUILD)/tests/oracle/truth $(BUILD)/tests
 	$(Q)tests/bench/setup-peers $(if $(BENCH_FULL),,tachyon austin) || true
 	$(Q)SAMPLED=$(BUILD)/sampled LIMIT=$(BUILD)/tests/bench/limit SAMPLED_TRUTH=$(BUILD)/tests/oracle/truth $(PYTHON) \
 		tests/bench/run $(if $(BENCH_FULL),--full) $(BENCH_ARGS)
-	$(if $(BENCH_ARGS),,$(Q)$(MAKE) --no-print-directory bench-formats bench-service)
+	$(if $(BENCH_ARGS),,$(Q)$(MAKE) --no-print-directory bench-formats bench-native bench-service)
 
 bench-formats: all $(BUILD)/tests/tools/make_recording ## measure: ten million samples into each format, bytes a sample beside the peers
 	$(Q)tests/bench/setup-peers tachyon austin || true
 	$(Q)SAMPLED=$(BUILD)/sampled MAKE_RECORDING=$(BUILD)/tests/tools/make_recording $(PYTHON) tests/bench/formats.py $(BENCH_ARGS)
+
+bench-native: all native ## measure: CPU and stop of native and exact samples, beside py-spy --native and austinp
+	$(Q)tests/bench/setup-peers py-spy austin || true
+	$(Q)SAMPLED=$(BUILD)/sampled $(PYTHON) -B tests/bench/stops.py $(BENCH_ARGS)
 
 bench-history: $(BUILD)/tests/tools/measure_history ## measure: bytes a slice of the service's history, and how far back 64 MiB reach
 	$(Q)MEASURE_HISTORY=$(BUILD)/tests/tools/measure_history $(PYTHON) tests/bench/history.py
@@ -222,4 +267,5 @@ help: ## this list
 
 -include $(LIB_OBJ:.o=.d) $(DAEMON_OBJ:.o=.d) $(UNIT_OBJ:.o=.d) $(STRESS_OBJ:.o=.d) $(FUZZ_LIB_OBJ:.o=.d) \
 	$(FUZZ_SRC:%.c=$(FUZZ_OBJ_DIR)/%.d) $(FUZZ_OBJ_DIR)/tests/fuzz/common.d \
-	$(BUILD)/obj/tests/browser/make_profile.d $(BUILD)/obj/tests/oracle/truth.d $(BUILD)/obj/tests/tools/make_recording.d $(BUILD)/obj/tests/tools/measure_history.d
+	$(BUILD)/obj/tests/browser/make_profile.d $(BUILD)/obj/tests/oracle/truth.d $(BUILD)/obj/tests/tools/make_recording.d $(BUILD)/obj/tests/tools/measure_history.d \
+	$(BUILD)/obj/tests/tools/name_places.d

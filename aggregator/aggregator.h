@@ -13,7 +13,10 @@
 
 struct aggregator;
 
-enum sample_mode { MODE_WALL, MODE_CPU, MODE_GIL };
+enum sample_mode { MODE_WALL, MODE_CPU, MODE_GIL, MODE_EXCEPTION, SAMPLE_MODES };
+
+/* By enum sample_mode: as options, configurations and profiles name them. */
+extern const char *const sample_mode_names[SAMPLE_MODES];
 
 /* From how many threads of one process on the trees of ended ones become one, and how many more before it is done again, so that the search costs
  * little per thread. */
@@ -29,6 +32,7 @@ struct record_fate {
 	bool counted;  /* REC_STACK: its samples are in the tree; else they were left out, and counted as such */
 	uint32_t cut;  /* REC_STACK: so many frames at the root's side --stop cut off */
 	bool excluded; /* REC_THREAD: by the thread filter */
+	uint64_t cpu_ns, wait_ns; /* REC_TIME: so much went to stacks in the tree */
 };
 
 /* What was counted of all records so far. */
@@ -38,7 +42,7 @@ struct tally {
 };
 
 struct aggregator_options {
-	enum sample_mode mode; /* which samples count: all, runnable ones, GIL holders */
+	enum sample_mode mode; /* which samples count: all, runnable ones, GIL holders, those handling an exception */
 	bool idle;             /* in wall mode: idle samples count */
 	const regex_t *omit;   /* NULL: none. Drops a sample that holds a frame whose file matches */
 	/* NULL: none. Cuts the frames outside (root-side of) the outermost frame whose file or name matches. */

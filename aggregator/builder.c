@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "aggregator/builder_state.h"
 #include "base/utf8.h"
@@ -42,6 +43,7 @@ void builder_free(struct builder *b)
 	symbols_release(&b->symbols);
 	buf_release(&b->name);
 	buf_release(&b->file);
+	buf_release(&b->module);
 	profile_free(b->profile);
 	free(b);
 }
@@ -102,29 +104,84 @@ void *builder_grown(struct builder *b, void *array, uint32_t count, uint32_t *ro
 
 /* --- frames --- */
 
+/* A text as we keep it: UTF-8, of bounded length. Whether it was cut. */
+static bool add_text(struct buf *to, const char *text, size_t bytes)
+{
+	to->bytes = 0;
+	utf8_add_valid(to, text, bytes > REC_TEXT_MAX ? REC_TEXT_MAX : bytes);
+	return bytes > REC_TEXT_MAX;
+}
+
+static uint32_t intern(struct builder *b, struct symbol_content *content)
+{
+	uint32_t slot;
+
+	if (b->name.err || b->file.err || b->module.err)
+		return builder_fail(b, -ENOMEM);
+	content->name = b->name.data ? b->name.data : "";
+	content->file = b->file.data ? b->file.data : "";
+	content->name_bytes = (uint32_t)b->name.bytes;
+	content->file_bytes = (uint32_t)b->file.bytes;
+	/* Kept until the end by the reference that symbols_intern() adds. */
+	slot = symbols_intern(&b->symbols, content);
+	b->name.bytes = b->file.bytes = b->module.bytes = 0;
+	return slot == SYMBOL_LOST ? BUILDER_NONE : slot;
+}
+
+/* Both; true: something was cut off. */
+static bool add_texts(struct builder *b, const char *name, size_t name_bytes, const char *file, size_t file_bytes)
+{
+	bool cut = add_text(&b->name, name, name_bytes);
+
+	return add_text(&b->file, file, file_bytes) || cut;
+}
+
 uint32_t builder_symbol(struct builder *b, const char *name, size_t name_bytes, const char *file, size_t file_bytes,
                         uint32_t first_line, uint8_t kind, uint8_t flags)
 {
 	struct symbol_content content = {.first_line = first_line, .kind = kind, .flags = flags};
-	uint32_t slot;
 
 	if (b->err)
 		return BUILDER_NONE;
-	b->name.bytes = b->file.bytes = 0;
-	utf8_add_valid(&b->name, name, name_bytes > REC_TEXT_MAX ? REC_TEXT_MAX : name_bytes);
-	utf8_add_valid(&b->file, file, file_bytes > REC_TEXT_MAX ? REC_TEXT_MAX : file_bytes);
-	if (name_bytes > REC_TEXT_MAX || file_bytes > REC_TEXT_MAX)
+	if (add_texts(b, name, name_bytes, file, file_bytes))
 		content.flags |= SYMBOL_CUT;
-	if (b->name.err || b->file.err)
-		return builder_fail(b, -ENOMEM);
-	content.name = b->name.data ? b->name.data : "";
-	content.file = b->file.data ? b->file.data : "";
-	content.name_bytes = (uint32_t)b->name.bytes;
-	content.file_bytes = (uint32_t)b->file.bytes;
-	/* Kept until the end by the reference that symbols_intern() adds. */
-	slot = symbols_intern(&b->symbols, &content);
-	b->name.bytes = b->file.bytes = 0;
-	return slot == SYMBOL_LOST ? BUILDER_NONE : slot;
+	return intern(b, &content);
+}
+
+static bool is_build_id(const char *text)
+{
+	return strspn(text, "0123456789abcdef") == strlen(text) && strlen(text) <= 2 * (size_t)BUILD_ID_MAX;
+}
+
+uint32_t builder_symbol_like(struct builder *b, const struct symbol *symbol)
+{
+	struct symbol_content content = {.first_line = symbol->first_line,
+	                                 .kind = symbol->kind,
+	                                 .flags = symbol->flags,
+	                                 .mapped = symbol->mapped && symbol->kind == FRAME_NATIVE,
+	                                 .mapped_from = symbol->mapped_from,
+	                                 .mapped_to = symbol->mapped_to};
+
+	if (b->err)
+		return BUILDER_NONE;
+	if (add_texts(b, symbol->name, strlen(symbol->name), symbol->file, strlen(symbol->file)) && !content.mapped)
+		content.flags |= SYMBOL_CUT;
+	if (symbol->kind == FRAME_NATIVE) {
+		add_text(&b->module, symbol->module, strlen(symbol->module));
+		content.module = b->module.data;
+		content.module_bytes = (uint32_t)b->module.bytes;
+		content.build_id = symbol->build_id;
+		content.build_id_bytes = is_build_id(symbol->build_id) ? (uint32_t)strlen(symbol->build_id) : 0;
+	}
+	return intern(b, &content);
+}
+
+void builder_named(struct builder *b, uint32_t symbol, uint32_t where, const struct named_frame *frames, size_t count)
+{
+	if (b->err || symbol >= b->symbols.count || !b->symbols.slots[symbol].mapped)
+		return;
+	if (named_add(&b->profile->named, symbol, where, frames, count) == -ENOMEM)
+		builder_fail(b, -ENOMEM);
 }
 
 uint32_t builder_child(struct builder *b, uint32_t thread, uint32_t parent, uint32_t symbol, uint32_t line)

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "aggregator/named.h"
 #include "aggregator/profile.h"
 
 struct builder;
@@ -42,7 +43,7 @@ void builder_window(const struct builder *builder, uint64_t *ret_from_ns, uint64
 bool builder_keeps_runs(const struct builder *builder);
 
 /* Names one of the profile's values (struct profile, values). Ours by their names; another one takes `index`, or the next free place from
- * VALUE_ON_CPU on. VALUE_SAMPLES, count, is there from the start. The place, or BUILDER_NONE: no place is left, or no memory. */
+ * VALUE_ON_CPU on; "cpu", if it is what shares are of, goes where VALUE_WALL is. VALUE_SAMPLES, count, is there from the start. The place, or BUILDER_NONE: no place is left, or no memory. */
 uint32_t builder_value(struct builder *builder, const char *name, const char *unit, enum value_index index);
 
 /* The process with this pid, start time and name, added when there is none yet. The name is copied; facts are added up. */
@@ -63,15 +64,21 @@ void builder_drop_thread(struct builder *builder, uint32_t thread);
 /* By content; texts need no terminator, and what is not UTF-8 or is NUL in them is replaced. */
 uint32_t builder_symbol(struct builder *builder, const char *name, size_t name_bytes, const char *file,
                         size_t file_bytes, uint32_t first_line, uint8_t kind, uint8_t flags);
+/* The same of a symbol as profiles have them, with its module, build id and whether it is a mapping. */
+uint32_t builder_symbol_like(struct builder *builder, const struct symbol *symbol);
+/* What a place of a mapping, a symbol of builder_symbol_like(), becomes: profile.named will have it (named_add()). More than there is room for are left
+ * out. */
+void builder_named(struct builder *builder, uint32_t symbol, uint32_t where, const struct named_frame *frames, size_t count);
 /* The node under `parent` (0: the thread's root) with this frame, added when there is none yet. */
 uint32_t builder_child(struct builder *builder, uint32_t thread, uint32_t parent, uint32_t symbol, uint32_t line);
 
 /* Adds self values, by enum value_index, to a node. node BUILDER_NONE: counts the samples as left out for want of memory. */
 void builder_add(struct builder *builder, uint32_t thread, uint32_t node, const uint64_t values[VALUE_COUNT]);
 /* Adds samples with a time: to the node's own values (those of ours, VALUE_WALL and by STATUS_* bits), and to the runs where these are kept.
- * The samples lie evenly between the first and the last. What lies outside of the window is left out, and counted as filtered. */
-void builder_run(struct builder *builder, uint32_t thread, uint32_t node, uint64_t t_first_ns, uint64_t t_last_ns,
-                 uint64_t count, uint64_t weight_ns, unsigned status);
+ * The samples lie evenly between the first and the last. What lies outside of the window is left out, and counted as filtered. Returns how
+ * much of the weight was taken. */
+uint64_t builder_run(struct builder *builder, uint32_t thread, uint32_t node, uint64_t t_first_ns, uint64_t t_last_ns,
+                     uint64_t count, uint64_t weight_ns, unsigned status);
 /* Adds a run alone, whose values were added to a node already (transform.c). */
 void builder_only_run(struct builder *builder, uint32_t thread, struct run run);
 /* When the profile begins, before the first run. */

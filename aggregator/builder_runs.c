@@ -93,18 +93,21 @@ void builder_only_run(struct builder *b, uint32_t thread, struct run run)
 	b->run_count++;
 }
 
-void builder_run(struct builder *b, uint32_t thread, uint32_t node, uint64_t t_first_ns, uint64_t t_last_ns,
-                 uint64_t count, uint64_t weight_ns, unsigned status)
+uint64_t builder_run(struct builder *b, uint32_t thread, uint32_t node, uint64_t t_first_ns, uint64_t t_last_ns,
+                     uint64_t count, uint64_t weight_ns, unsigned status)
 {
+	uint64_t taken_ns;
+
 	if (b->err || count == 0)
-		return;
+		return 0;
 	t_last_ns = t_last_ns < t_first_ns ? t_first_ns : t_last_ns;
 	if (!cut_to_window(b, &t_first_ns, &t_last_ns, &count, &weight_ns))
-		return;
+		return 0;
 	if (!builder_has_node(b, thread, node)) {
 		b->profile->out_of_memory += count;
-		return;
+		return 0;
 	}
+	taken_ns = weight_ns;
 	node_add(&b->threads[thread].tree.nodes[node], count, weight_ns, status);
 	thread_widen(&b->threads[thread].like, t_first_ns, t_last_ns);
 	while (b->options.runs && count > 0 && !b->err) { /* in pieces that the fields of a run can hold */
@@ -129,6 +132,7 @@ void builder_run(struct builder *b, uint32_t thread, uint32_t node, uint64_t t_f
 		weight_ns -= weight_ns / pieces;
 		count -= part;
 	}
+	return taken_ns;
 }
 
 static uint64_t end_of(const struct run *run)

@@ -48,7 +48,7 @@ uint32_t builder_value(struct builder *b, const char *name, const char *unit, en
 			return i;
 	for (uint32_t i = 0; i < VALUE_COUNT; i++)
 		if (strcmp(profile_value_types[i].name, name) == 0 && strcmp(profile_value_types[i].unit, unit) == 0 &&
-		    !values[i].name) {
+		    !values[i].name && !(i == VALUE_CPU && index == VALUE_WALL && !values[index].name)) {
 			values[i] = profile_value_types[i];
 			return i;
 		}

@@ -98,6 +98,8 @@ static int feed_thread(struct aggregator *aggregator, const struct rec_thread *r
 	if (thread->process != process || thread->interpreter != record->interpreter)
 		return -EPROTO;
 	err = thread_describe(thread, record, &aggregator->options);
+	if (thread->has_ended)
+		spread_release(&thread->spread, &aggregator->budget);
 	fate->excluded = thread->excluded;
 	return err;
 }
@@ -156,6 +158,17 @@ static int feed_facts(struct aggregator *aggregator, const struct rec_facts *rec
 	return 0;
 }
 
+static int feed_time(struct aggregator *aggregator, const struct rec_time *record, struct record_fate *fate)
+{
+	uint32_t index = lookup_id(&aggregator->thread_ids, record->thread);
+
+	if (index == LOOKUP_NONE)
+		return -EPROTO;
+	thread_take_time(aggregator->threads[index], record, fate);
+	aggregator->has_time = true;
+	return 0;
+}
+
 static int feed_mark(struct aggregator *aggregator, const struct rec_mark *record)
 {
 	aggregator->mark_sequence = record->sequence;
@@ -172,6 +185,8 @@ static int dispatch(struct aggregator *aggregator, const struct rec_head *record
 	switch (record->type) {
 	case REC_SYMBOL:
 		return symbols_define(&aggregator->symbols, (const struct rec_symbol *)record);
+	case REC_MAPPING:
+		return symbols_define_mapping(&aggregator->symbols, (const struct rec_mapping *)record);
 	case REC_FORGET:
 		return symbols_forget(&aggregator->symbols, ((const struct rec_forget *)record)->id);
 	case REC_THREAD:
@@ -182,6 +197,8 @@ static int dispatch(struct aggregator *aggregator, const struct rec_head *record
 		return feed_facts(aggregator, (const struct rec_facts *)record);
 	case REC_TARGET:
 		return feed_target(aggregator, (const struct rec_target *)record);
+	case REC_TIME:
+		return feed_time(aggregator, (const struct rec_time *)record, fate);
 	case REC_MARK:
 		return feed_mark(aggregator, (const struct rec_mark *)record);
 	default:

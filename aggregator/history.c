@@ -216,6 +216,12 @@ static uint32_t find_leaf(struct history *h, struct history_thread *thread)
 	return node;
 }
 
+void history_set_memory(struct history *h, uint64_t memory_max_bytes)
+{
+	h->budget.max_bytes = memory_max_bytes;
+	h->stuck = false;
+}
+
 int history_set_mode(struct history *h, uint32_t group, enum sample_mode mode)
 {
 	if (group >= h->mode_count) {
@@ -239,6 +245,8 @@ static bool is_wanted(const struct history *h, const struct book *book, unsigned
 		return status & STATUS_ON_CPU;
 	case MODE_GIL:
 		return status & STATUS_GIL;
+	case MODE_EXCEPTION:
+		return status & STATUS_EXCEPTION;
 	default:
 		return true;
 	}
@@ -307,6 +315,8 @@ static int dispatch(struct history *h, const struct rec_head *record)
 	switch (record->type) {
 	case REC_SYMBOL:
 		return symbols_define(&h->symbols, (const struct rec_symbol *)record);
+	case REC_MAPPING:
+		return symbols_define_mapping(&h->symbols, (const struct rec_mapping *)record);
 	case REC_FORGET:
 		return symbols_forget(&h->symbols, ((const struct rec_forget *)record)->id);
 	case REC_THREAD:

@@ -76,6 +76,9 @@ void history_free(struct history *history);
 /* Which samples of a group's targets count from now on; those that do not are counted as filtered. Else all do. 0 or -ENOMEM. */
 int history_set_mode(struct history *history, uint32_t group, enum sample_mode mode);
 
+/* Another bound from now on: a lower one is kept to from the end of the open slice on. */
+void history_set_memory(struct history *history, uint64_t memory_max_bytes);
+
 /* Takes in one record. 0, -EPROTO (the record makes no sense; it is left out), -ENOMEM (counted). */
 int history_feed(struct history *history, const struct rec_head *record);
 /* Ends the slice that is open, and opens the next: to be called when a REC_MARK has been fed, with its time, since samples and facts agree there.
@@ -110,6 +113,7 @@ int history_each_process(const struct history *history,
 void history_total(const struct history *history, struct rec_facts *ret_facts);
 
 void history_stats(const struct history *history, struct history_stats *ret_stats);
-extern const char *const history_step_names[HISTORY_STEPS]; /* "merged_minute", … */
+extern const char *const history_step_names[HISTORY_STEPS];   /* "merged_minute", … */
+extern const char *const history_level_names[HISTORY_LEVELS]; /* "fine", … */
 
 #endif

@@ -186,7 +186,8 @@ static uint32_t fold_node(struct book *book, struct symbols *symbols, struct fol
 	uint32_t thread = node.symbol;
 
 	if (node.parent)
-		return call_tree_child(&book->tree, symbols, map[node.parent], node.symbol, fold.lines ? 0 : node.line);
+		return call_tree_child(&book->tree, symbols, map[node.parent], node.symbol,
+		                       fold.lines && !symbols->slots[node.symbol].mapped ? 0 : node.line);
 	if (!fold.ended || !book->threads[thread].has_ended || book->threads[thread].live)
 		return i;
 	thread = ended_thread(book, symbols->budget);
@@ -211,7 +212,7 @@ void book_fold(struct book *book, struct symbols *symbols, struct fold fold, con
 		uint32_t node = from->items[i].node;
 		uint64_t *values = sums_at(to, map ? map[node] : node);
 
-		for (int v = 0; v < VALUE_COUNT && values; v++)
+		for (int v = 0; v < HISTORY_VALUES && values; v++)
 			values[v] += from->items[i].values[v];
 		if (!values)
 			to->facts[FACT_OUT_OF_MEMORY] += from->items[i].values[VALUE_SAMPLES];

@@ -15,7 +15,7 @@ enum {
 	TAG_SAME = 1,
 	TAG_PLAIN = 2, /* every value is 0 or the weight */
 	TAG_SHIFT = 2,
-	STATES = VALUE_COUNT - VALUE_ON_CPU,
+	STATES = HISTORY_VALUES - VALUE_ON_CPU,
 	PATTERN_NODES_MAX = 256,
 	PATTERNS_MAX = 4096,
 	NODE_BYTES_MAX = (5 + STATES) * VARINT_BYTES_MAX,
@@ -34,7 +34,7 @@ void patterns_release(struct patterns *patterns, struct budget *budget)
 }
 
 /* Which states of a node are not 0, and whether all of them are the weight. */
-static uint32_t states_present(const uint64_t values[VALUE_COUNT], bool *ret_plain)
+static uint32_t states_present(const uint64_t values[HISTORY_VALUES], bool *ret_plain)
 {
 	uint32_t present = 0;
 
@@ -148,7 +148,8 @@ static uint64_t foretold(const uint64_t base[FACT_COUNT], const uint64_t facts[F
 
 	if (fact == FACT_SAMPLES)
 		return sum + facts[FACT_OUT_OF_MEMORY] + facts[FACT_MALFORMED] + facts[FACT_FILTERED];
-	if (fact == FACT_CREDITED && facts[FACT_READS] < facts[FACT_TICKS]) /* a process that is not read all the time is parked */
+	if (fact == FACT_CREDITED &&
+	    facts[FACT_READS] < facts[FACT_TICKS]) /* a process that is not read all the time is parked */
 		return facts[FACT_TICKS] - facts[FACT_READS];
 	if (fact == FACT_ATTEMPTS) {
 		sum = facts[FACT_SAMPLES];
@@ -158,7 +159,7 @@ static uint64_t foretold(const uint64_t base[FACT_COUNT], const uint64_t facts[F
 	return sum;
 }
 
-static uint8_t *put_facts(uint8_t *at, const struct sums *sums, const uint64_t base[FACT_COUNT], uint32_t differ)
+static uint8_t *put_facts(uint8_t *at, const struct sums *sums, const uint64_t base[FACT_COUNT], uint64_t differ)
 {
 	at = varint_put(at, differ);
 	for (int i = 0; i < FACT_COUNT; i++)
@@ -209,8 +210,8 @@ static uint8_t *put_nodes(uint8_t *at, const struct sums *sums)
 int entry_write(struct buf *to, struct patterns *patterns, struct budget *budget, const struct sums *sums, uint64_t gap)
 {
 	uint8_t *start = buf_reserve(to, ENTRY_BYTES_MAX + (size_t)sums->count * NODE_BYTES_MAX), *at = start;
-	uint32_t pattern = find_pattern(patterns, budget, sums), differ = 0;
-	uint64_t base[FACT_COUNT], most = 0;
+	uint32_t pattern = find_pattern(patterns, budget, sums);
+	uint64_t base[FACT_COUNT], most = 0, differ = 0;
 
 	if (!start)
 		return -ENOMEM;
@@ -220,7 +221,7 @@ int entry_write(struct buf *to, struct patterns *patterns, struct budget *budget
 	foretell(base, sums->count, sums_samples(sums), most);
 	for (int i = 0; i < FACT_COUNT; i++)
 		if (sums->facts[i] != foretold(base, sums->facts, i))
-			differ |= 1u << i;
+			differ |= UINT64_C(1) << i;
 	*at++ = (uint8_t)((gap < HEAD_GAP_MAX ? gap : HEAD_GAP_MAX) << HEAD_GAP_SHIFT | (differ ? HEAD_FACTS : 0) |
 	                  (pattern != PATTERN_NONE ? HEAD_PATTERN : 0));
 	if (gap >= HEAD_GAP_MAX)
@@ -276,7 +277,8 @@ static void get_facts(const struct entry *entry, const uint64_t base[FACT_COUNT]
 		if (differ >> i & 1)
 			differences[i] = varint_unzigzag(varint_get(&at));
 	for (int i = 0; i < FACT_COUNT; i++)
-		ret_facts[i] = i == FACT_SAMPLES || i == FACT_ATTEMPTS || i == FACT_CREDITED ? 0 : base[i] + differences[i];
+		ret_facts[i] =
+			i == FACT_SAMPLES || i == FACT_ATTEMPTS || i == FACT_CREDITED ? 0 : base[i] + differences[i];
 	ret_facts[FACT_CREDITED] = foretold(base, ret_facts, FACT_CREDITED) + differences[FACT_CREDITED];
 	ret_facts[FACT_SAMPLES] = foretold(base, ret_facts, FACT_SAMPLES) + differences[FACT_SAMPLES];
 	ret_facts[FACT_ATTEMPTS] = foretold(base, ret_facts, FACT_ATTEMPTS) + differences[FACT_ATTEMPTS];
@@ -344,7 +346,7 @@ uint64_t entry_add(const struct entry *entry, const struct patterns *patterns, c
 		most = most < item.values[VALUE_SAMPLES] ? item.values[VALUE_SAMPLES] : most;
 		if (!values)
 			lost += item.values[VALUE_SAMPLES];
-		for (int v = 0; v < VALUE_COUNT && values; v++)
+		for (int v = 0; v < HISTORY_VALUES && values; v++)
 			values[v] += item.values[v];
 	}
 	foretell(base, nodes, samples, most);

@@ -88,7 +88,7 @@ static void merge_open(struct history *h, struct book *into, const struct book *
 		const struct node_values *item = &from->open.items[i];
 		uint64_t *values = sums_at(&into->open, map[item->node]);
 
-		for (int v = 0; v < VALUE_COUNT && values; v++)
+		for (int v = 0; v < HISTORY_VALUES && values; v++)
 			values[v] += item->values[v];
 		if (!values) {
 			h->out_of_memory += item->values[VALUE_SAMPLES];

@@ -9,6 +9,13 @@
 #include "aggregator/history_state.h"
 #include "base/clock.h"
 
+const char *const history_level_names[HISTORY_LEVELS] = {
+	[HISTORY_FINE] = "fine",
+	[HISTORY_MINUTE] = "minute",
+	[HISTORY_TEN_MINUTES] = "ten_minutes",
+	[HISTORY_FOLDED] = "folded",
+};
+
 const char *const history_step_names[HISTORY_STEPS] = {
 	[HISTORY_MERGED_MINUTE] = "merged_minute", [HISTORY_MERGED_TEN] = "merged_ten_minutes",
 	[HISTORY_FOLDED_LINES] = "folded_lines",   [HISTORY_MERGED_ENDED] = "merged_ended",
@@ -120,13 +127,13 @@ static uint32_t make_thread(struct making *m, uint32_t process, const struct boo
 
 static uint32_t make_symbol(struct making *m, uint32_t slot)
 {
-	const struct kept_symbol *symbol = &m->history->symbols.slots[slot];
+	struct symbol symbol;
 	uint32_t made;
 
 	if (m->symbols[slot])
 		return m->symbols[slot] - 1;
-	made = builder_symbol(m->builder, symbol->text, symbol->name_bytes, symbol->text + symbol->name_bytes + 1,
-	                      symbol->file_bytes, symbol->first_line, symbol->kind, symbol->flags);
+	symbol = symbols_get(&m->history->symbols, slot);
+	made = builder_symbol_like(m->builder, &symbol);
 	m->symbols[slot] = made + 1; /* BUILDER_NONE is asked again */
 	return made;
 }
@@ -176,9 +183,13 @@ static int make_book(void *context, const struct book *book, struct sums *sums)
 		for (uint32_t up = sums->items[i].node; up && !made[up].wanted; up = book->tree.nodes[up].parent)
 			made[up].wanted = true;
 	make_nodes(m, book, process, made);
-	for (uint32_t i = 0; i < sums->count; i++)
-		builder_add(m->builder, made[sums->items[i].node].thread, made[sums->items[i].node].node,
-		            sums->items[i].values);
+	for (uint32_t i = 0; i < sums->count; i++) {
+		const struct made_node *to = &made[sums->items[i].node];
+		uint64_t values[VALUE_COUNT] = {0};
+
+		memcpy(values, sums->items[i].values, sizeof(sums->items[i].values));
+		builder_add(m->builder, to->thread, to->node, values);
+	}
 	free(made);
 	return builder_error(m->builder);
 }
@@ -208,7 +219,8 @@ int history_profile(const struct history *h, const struct history_query *query, 
 	if (!m.symbols)
 		err = -ENOMEM;
 	if (!err) {
-		memcpy(builder_profile(m.builder)->values, profile_value_types, sizeof(profile_value_types));
+		memcpy(builder_profile(m.builder)->values, profile_value_types,
+		       HISTORY_VALUES * sizeof(profile_value_types[0]));
 		take_window(&m);
 		err = history_each_book(h, query, make_book, &m);
 	}

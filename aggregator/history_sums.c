@@ -26,13 +26,21 @@ static const size_t offsets[FACT_COUNT] = {
 	[FACT_SYMBOLS] = OF(symbols),
 	[FACT_CREDITED] = OF(ticks_credited),
 	[FACT_SAVED] = OF(ticks_saved),
+	[FACT_NATIVE] = OF(native),
+	[FACT_NATIVE_CUT] = OF(native_cut),
+	[FACT_NATIVE_MISMATCHED] = OF(native_mismatched),
+	[FACT_NATIVE_FAILED] = OF(native_failed),
+	[FACT_STOPS] = OF(stops),
+	[FACT_STOPS_GIVEN_UP] = OF(stops_given_up),
+	[FACT_EINTR_RISK] = OF(eintr_risk),
+	[FACT_STOP_NS] = OF(stop_ns),
 };
 
 static uint64_t *field(struct rec_facts *record, int fact)
 {
-	if (fact >= FACT_LOST)
+	if (fact >= FACT_LOST && fact < FACT_LOST + LOSS_CAUSES)
 		return &record->lost[fact - FACT_LOST];
-	if (fact >= FACT_RETRIES)
+	if (fact >= FACT_RETRIES && fact < FACT_RETRIES + RETRY_CAUSES)
 		return &record->retries[fact - FACT_RETRIES];
 	return offsets[fact] ? (uint64_t *)((char *)record + offsets[fact]) : NULL;
 }
@@ -51,6 +59,9 @@ void facts_to_record(const uint64_t facts[FACT_COUNT], struct rec_facts *record)
 	for (int i = 0; i < FACT_COUNT; i++)
 		if (field(record, i))
 			*field(record, i) = facts[i];
+	/* Of the target's whole life, and not of what the counts are of. */
+	record->stop_max_ns = 0;
+	memset(record->stop_bins, 0, sizeof(record->stop_bins));
 }
 
 static void charge(const struct sums *sums, uint64_t bytes)

@@ -35,7 +35,15 @@ enum history_fact {
 	FACT_SAVED,
 	FACT_RETRIES,
 	FACT_LOST = FACT_RETRIES + RETRY_CAUSES,
-	FACT_COUNT = FACT_LOST + LOSS_CAUSES
+	FACT_NATIVE = FACT_LOST + LOSS_CAUSES,
+	FACT_NATIVE_CUT,
+	FACT_NATIVE_MISMATCHED,
+	FACT_NATIVE_FAILED,
+	FACT_STOPS, /* how long each was is not kept, only the sum */
+	FACT_STOPS_GIVEN_UP,
+	FACT_EINTR_RISK,
+	FACT_STOP_NS,
+	FACT_COUNT /* at most 64: history_entry.c has a bit for each */
 };
 
 /* Adds how far `now` is from `before`. */
@@ -43,9 +51,12 @@ void facts_add_difference(uint64_t facts[FACT_COUNT], const struct rec_facts *no
 /* Writes the counts; other fields are left as they are. */
 void facts_to_record(const uint64_t facts[FACT_COUNT], struct rec_facts *record);
 
+/* CPU time as the kernel counts it is not kept: it is equal to nothing else, so a slice would take several times the room. */
+enum { HISTORY_VALUES = VALUE_CPU };
+
 struct node_values {
 	uint32_t node;
-	uint64_t values[VALUE_COUNT];
+	uint64_t values[HISTORY_VALUES];
 };
 
 /* All zeros is an empty one, whose memory nobody asks after. */

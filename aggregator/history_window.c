@@ -52,7 +52,7 @@ static void add_open(const struct book *book, struct sums *sums)
 		const struct node_values *item = &book->open.items[i];
 		uint64_t *values = sums_at(sums, item->node);
 
-		for (int v = 0; v < VALUE_COUNT && values; v++)
+		for (int v = 0; v < HISTORY_VALUES && values; v++)
 			values[v] += item->values[v];
 	}
 	for (int i = 0; i < FACT_COUNT; i++)
@@ -104,7 +104,7 @@ static int add_values(void *context, const struct book *book, struct sums *sums)
 
 	(void)book;
 	for (uint32_t i = 0; i < sums->count; i++)
-		for (int v = 0; v < VALUE_COUNT; v++)
+		for (int v = 0; v < HISTORY_VALUES; v++)
 			values[v] += sums->items[i].values[v];
 	return 0;
 }

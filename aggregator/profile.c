@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aggregator/named.h"
+
 const struct value_type profile_value_types[VALUE_COUNT] = {
 	[VALUE_SAMPLES] = {.name = "samples", .unit = "count"},
 	[VALUE_WALL] = {.name = "wall", .unit = "nanoseconds"},
@@ -14,6 +16,8 @@ const struct value_type profile_value_types[VALUE_COUNT] = {
 	[VALUE_UNKNOWN] = {.name = "unknown", .unit = "nanoseconds"},
 	[VALUE_GC] = {.name = "gc", .unit = "nanoseconds"},
 	[VALUE_EXCEPTION] = {.name = "exception", .unit = "nanoseconds"},
+	[VALUE_CPU] = {.name = "cpu", .unit = "nanoseconds"},
+	[VALUE_RUN_WAIT] = {.name = "run_wait", .unit = "nanoseconds"},
 };
 
 void profile_free(struct profile *profile)
@@ -30,6 +34,7 @@ void profile_free(struct profile *profile)
 	for (uint32_t i = 0; i < profile->note_count; i++)
 		free(profile->notes[i].label);
 	free(profile->notes);
+	named_free(profile->named);
 	free(profile->threads);
 	free(profile->processes);
 	free(profile->symbols);
@@ -124,6 +129,18 @@ void rec_facts_add(struct rec_facts *sum, const struct rec_facts *facts)
 	sum->symbols += facts->symbols;
 	sum->ticks_credited += facts->ticks_credited;
 	sum->ticks_saved += facts->ticks_saved;
+	sum->native += facts->native;
+	sum->native_cut += facts->native_cut;
+	sum->native_mismatched += facts->native_mismatched;
+	sum->native_failed += facts->native_failed;
+	sum->stops += facts->stops;
+	sum->stops_given_up += facts->stops_given_up;
+	sum->eintr_risk += facts->eintr_risk;
+	sum->stop_ns += facts->stop_ns;
+	if (sum->stop_max_ns < facts->stop_max_ns)
+		sum->stop_max_ns = facts->stop_max_ns;
+	for (int i = 0; i < STOP_BINS; i++)
+		sum->stop_bins[i] += facts->stop_bins[i];
 	for (int i = 0; i < LOSS_CAUSES; i++)
 		sum->lost[i] += facts->lost[i];
 	for (int i = 0; i < RETRY_CAUSES; i++)

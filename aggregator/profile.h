@@ -11,7 +11,8 @@
 
 #include "sampler/record.h"
 
-/* The places of a node's values. A profile that we sampled has all of these. An imported one has VALUE_SAMPLES always, its weight, what
+/* The places of a node's values. A profile that we sampled has all of these, the last two if the
+ * kernel told them. An imported one has VALUE_SAMPLES always, its weight, what
  * shares are of, at VALUE_WALL (none: the samples themselves), and whatever else it brings in the places behind; profile.values names
  * them, and profile_has() tells whether a place holds what its name here says. */
 enum value_index {
@@ -24,6 +25,8 @@ enum value_index {
 	VALUE_UNKNOWN,
 	VALUE_GC,
 	VALUE_EXCEPTION,
+	VALUE_CPU,      /* on a CPU, as the kernel counted, where it was asked (REC_TIME) */
+	VALUE_RUN_WAIT, /* runnable, and waiting for a CPU; so too */
 	VALUE_COUNT
 };
 
@@ -38,9 +41,15 @@ extern const struct value_type profile_value_types[VALUE_COUNT];
 struct symbol {
 	const char *name; /* UTF-8, NUL-terminated, owned by the profile; "" never: "<unknown>" */
 	const char *file; /* "" when there is none */
+	/* FRAME_NATIVE: the file it is mapped from, as the target saw it ("[vdso]", "" for none), and its build id in hexadecimal; else "",
+	 * never NULL. A mapping itself, whose frames have no names yet, has `mapped`: its nodes' `line` is then struct frame's `where`, its name
+	 * the file's without folders, and first_line tells it from others with the same module and build id (record_mapping_key()). */
+	const char *module, *build_id;
+	uint64_t mapped_from, mapped_to; /* of a mapping: which part of the file was seen mapped; 0, 0: unknown */
+	bool mapped;
 	uint32_t first_line;
-	uint8_t kind; /* enum frame_kind */
-	uint8_t flags;
+	uint8_t kind;  /* enum frame_kind */
+	uint8_t flags; /* SYMBOL_*; of a mapping MAPPING_* */
 };
 
 /* Nodes of one tree lie in one array; node 0 is the root (frame unused). 0 as child or sibling: none. A parent's index
@@ -98,6 +107,8 @@ struct note {
 	bool loss; /* something is missing because of it */
 };
 
+struct named;
+
 struct profile {
 	struct value_type values[VALUE_COUNT]; /* name NULL: there is no such value. Texts are static or in strings */
 	struct note *notes;
@@ -120,6 +131,7 @@ struct profile {
 	uint64_t out_of_memory;        /* samples that found no node */
 	uint64_t malformed_samples;    /* samples in records that made no sense and were left out */
 	uint64_t malformed_records;    /* such records of any kind */
+	struct named *named;           /* names of places in mappings, as it brought them (named.h); NULL: none */
 	char *strings;                 /* arena of the symbols' texts */
 	char *value_strings;           /* of values[], where they are not static; NULL: none */
 };

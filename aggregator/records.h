@@ -10,6 +10,10 @@
  * possible. Symbols and the frames of stacks are looked at where they are taken in (symbols.c, stack.c). 0 or -EPROTO. */
 int record_check(const struct rec_head *record);
 
+/* What tells mappings with the same path and build id apart: 0 where there is nothing to tell, as of a file that has a build id. struct symbol
+ * has it as its first_line. The record has been checked. */
+uint32_t record_mapping_key(const struct rec_mapping *record);
+
 /* Takes what a REC_TARGET, which has been checked, says of the process. 0 or -ENOMEM (all is as before). */
 int process_describe(struct process *process, const struct rec_target *record);
 

@@ -8,7 +8,8 @@
 #include "aggregator/aggregator.h"
 #include "aggregator/state.h"
 
-static const char *const mode_names[] = {[MODE_WALL] = "wall", [MODE_CPU] = "cpu", [MODE_GIL] = "gil"};
+const char *const sample_mode_names[SAMPLE_MODES] = {
+	[MODE_WALL] = "wall", [MODE_CPU] = "cpu", [MODE_GIL] = "gil", [MODE_EXCEPTION] = "exception"};
 
 static const char ended_name[] = "(ended threads)";
 
@@ -124,10 +125,12 @@ int aggregator_profile(struct aggregator *aggregator, struct profile **ret_profi
 		return err;
 	}
 	memcpy(profile->values, profile_value_types, sizeof(profile->values));
+	if (!aggregator->has_time)
+		profile->values[VALUE_CPU] = profile->values[VALUE_RUN_WAIT] = (struct value_type){0};
 	set_times(profile, aggregator);
 	profile->interval_ns = aggregator->options.interval_ns;
 	profile->sequence = aggregator->mark_sequence;
-	profile->mode = mode_names[aggregator->options.mode];
+	profile->mode = sample_mode_names[aggregator->options.mode];
 	profile->filtered = aggregator->tally.filtered;
 	profile->omitted = aggregator->tally.omitted;
 	profile->out_of_memory = aggregator->tally.out_of_memory;

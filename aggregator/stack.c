@@ -72,7 +72,8 @@ static int stack_replace(struct stack *stack, struct symbols *symbols, const str
 		const struct frame *frame = &record->frames[depth - record->shared];
 		uint32_t symbol = symbols_find(symbols, frame->id);
 
-		if (symbol == SYMBOL_NONE || frame->kind == FRAME_NATIVE) {
+		if (symbol == SYMBOL_NONE ||
+		    (symbol != SYMBOL_LOST && symbols->slots[symbol].mapped != (frame->kind == FRAME_NATIVE))) {
 			err = -EPROTO;
 			break;
 		}

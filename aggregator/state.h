@@ -38,6 +38,7 @@ struct aggregator {
 	struct lookup target_ids;
 
 	struct tally tally;
+	bool has_time;                   /* the kernel told CPU time: a REC_TIME came */
 	uint64_t realtime_offset_ns;     /* CLOCK_REALTIME - CLOCK_MONOTONIC when the aggregator was made */
 	uint64_t mark_sequence, mark_ns; /* of the last record, if that was a mark; else 0 */
 	_Atomic uint64_t samples;

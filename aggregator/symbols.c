@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aggregator/records.h"
 #include "base/hash.h"
 
 static const char unknown_name[] = "<unknown>";
@@ -24,10 +25,21 @@ void symbols_release(struct symbols *symbols)
 	*symbols = (struct symbols){.first_free = SYMBOL_NONE};
 }
 
-/* What a symbol costs: its texts, its slot and its entries in both tables. */
-static uint64_t symbol_cost_bytes(uint32_t name_bytes, uint32_t file_bytes)
+/* Of the four texts, with their NULs. */
+static size_t content_bytes(const struct symbol_content *content)
 {
-	return sizeof(struct kept_symbol) + name_bytes + file_bytes + 2 + 2 * LOOKUP_ENTRY_BYTES;
+	return (size_t)content->name_bytes + content->file_bytes + content->module_bytes + content->build_id_bytes + 4;
+}
+
+static size_t kept_bytes(const struct kept_symbol *kept)
+{
+	return (size_t)kept->name_bytes + kept->file_bytes + kept->module_bytes + kept->build_id_bytes + 4;
+}
+
+/* What a symbol costs: its texts, its slot and its entries in both tables. */
+static uint64_t symbol_cost_bytes(size_t text_bytes)
+{
+	return sizeof(struct kept_symbol) + text_bytes + 2 * LOOKUP_ENTRY_BYTES;
 }
 
 static int content_parse(struct symbol_content *ret_content, const struct rec_symbol *record)
@@ -57,6 +69,21 @@ static int content_parse(struct symbol_content *ret_content, const struct rec_sy
 	return 0;
 }
 
+static bool has_content(const struct kept_symbol *have, const struct symbol_content *content)
+{
+	const char *file = have->text + have->name_bytes + 1, *module = file + have->file_bytes + 1;
+
+	return have->name_bytes == content->name_bytes && have->file_bytes == content->file_bytes &&
+	       have->module_bytes == content->module_bytes && have->build_id_bytes == content->build_id_bytes &&
+	       have->first_line == content->first_line && have->kind == content->kind &&
+	       have->flags == content->flags && have->mapped == content->mapped &&
+	       memcmp(have->text, content->name, content->name_bytes) == 0 &&
+	       memcmp(file, content->file, content->file_bytes) == 0 &&
+	       (!have->module_bytes || memcmp(module, content->module, content->module_bytes) == 0) &&
+	       (!have->build_id_bytes ||
+	        memcmp(module + have->module_bytes + 1, content->build_id, content->build_id_bytes) == 0);
+}
+
 /* The slot that already has this content, or SYMBOL_NONE. */
 static uint32_t find_content(const struct symbols *symbols, const struct symbol_content *content, uint32_t hash)
 {
@@ -64,15 +91,10 @@ static uint32_t find_content(const struct symbols *symbols, const struct symbol_
 
 	for (;;) {
 		uint32_t slot = lookup_next(&symbols->contents, hash, &at);
-		const struct kept_symbol *have;
 
 		if (slot == LOOKUP_NONE)
 			return SYMBOL_NONE;
-		have = &symbols->slots[slot];
-		if (have->name_bytes == content->name_bytes && have->file_bytes == content->file_bytes &&
-		    have->first_line == content->first_line && have->kind == content->kind &&
-		    have->flags == content->flags && memcmp(have->text, content->name, content->name_bytes) == 0 &&
-		    memcmp(have->text + have->name_bytes + 1, content->file, content->file_bytes) == 0)
+		if (has_content(&symbols->slots[slot], content))
 			return slot;
 	}
 }
@@ -105,18 +127,24 @@ static void give_slot(struct symbols *symbols, uint32_t slot)
 	symbols->first_free = slot;
 }
 
+static char *put_text(char *to, const char *text, uint32_t bytes)
+{
+	if (bytes)
+		memcpy(to, text, bytes);
+	to[bytes] = '\0';
+	return to + bytes + 1;
+}
+
 static char *copy_text(const struct symbol_content *content)
 {
-	char *text = malloc((size_t)content->name_bytes + content->file_bytes + 2);
-	char *file;
+	char *text = malloc(content_bytes(content)), *at = text;
 
 	if (!text)
 		return NULL;
-	file = text + content->name_bytes + 1;
-	memcpy(text, content->name, content->name_bytes);
-	text[content->name_bytes] = '\0';
-	memcpy(file, content->file, content->file_bytes);
-	file[content->file_bytes] = '\0';
+	at = put_text(at, content->name, content->name_bytes);
+	at = put_text(at, content->file, content->file_bytes);
+	at = put_text(at, content->module, content->module_bytes);
+	put_text(at, content->build_id, content->build_id_bytes);
 	return text;
 }
 
@@ -128,8 +156,8 @@ static bool matches(const regex_t *regex, const char *text)
 /* A new slot without references, or SYMBOL_LOST when there is no memory for it. */
 static uint32_t keep(struct symbols *symbols, const struct symbol_content *content, uint32_t hash)
 {
-	uint64_t cost_bytes = symbol_cost_bytes(content->name_bytes, content->file_bytes);
-	const char *file;
+	uint64_t cost_bytes = symbol_cost_bytes(content_bytes(content));
+	const char *file, *module;
 	uint32_t slot;
 	char *text;
 
@@ -144,16 +172,22 @@ static uint32_t keep(struct symbols *symbols, const struct symbol_content *conte
 		goto no_memory;
 	}
 	file = text + content->name_bytes + 1;
+	module = file + content->file_bytes + 1;
 	symbols->slots[slot] = (struct kept_symbol){
 		.text = text,
 		.name_bytes = content->name_bytes,
 		.file_bytes = content->file_bytes,
+		.module_bytes = content->module_bytes,
+		.build_id_bytes = content->build_id_bytes,
 		.first_line = content->first_line,
 		.hash = hash,
 		.kind = content->kind,
 		.flags = content->flags,
-		.omit = matches(symbols->omit, file),
-		.stop = matches(symbols->stop, file) || matches(symbols->stop, text),
+		.omit = matches(symbols->omit, content->mapped ? module : file),
+		.stop = matches(symbols->stop, content->mapped ? module : file) || matches(symbols->stop, text),
+		.mapped = content->mapped,
+		.mapped_from = content->mapped_from,
+		.mapped_to = content->mapped_to,
 	};
 	return slot;
 no_memory:
@@ -173,6 +207,9 @@ uint32_t symbols_intern(struct symbols *symbols, const struct symbol_content *gi
 	}
 	hash = (uint32_t)hash_bytes(hash_bytes(content.first_line, content.name, content.name_bytes), content.file,
 	                            content.file_bytes);
+	if (content.module_bytes || content.build_id_bytes)
+		hash = (uint32_t)hash_bytes(hash_bytes(hash, content.module, content.module_bytes), content.build_id,
+		                            content.build_id_bytes);
 	slot = find_content(symbols, &content, hash);
 	if (slot == SYMBOL_NONE)
 		slot = keep(symbols, &content, hash);
@@ -180,21 +217,68 @@ uint32_t symbols_intern(struct symbols *symbols, const struct symbol_content *gi
 	return slot;
 }
 
-int symbols_define(struct symbols *symbols, const struct rec_symbol *record)
+static int define(struct symbols *symbols, uint32_t id, const struct symbol_content *content)
 {
-	struct symbol_content content;
 	uint32_t slot;
-	int err = content_parse(&content, record);
+	int err;
 
-	if (err)
-		return err;
-	if (symbols_find(symbols, record->id) != SYMBOL_NONE)
+	if (symbols_find(symbols, id) != SYMBOL_NONE)
 		return -EPROTO;
-	slot = symbols_intern(symbols, &content);
-	err = lookup_add(&symbols->ids, lookup_hash_id(record->id), slot);
+	slot = symbols_intern(symbols, content);
+	err = lookup_add(&symbols->ids, lookup_hash_id(id), slot);
 	if (err)
 		symbols_unref(symbols, slot);
 	return err;
+}
+
+int symbols_define(struct symbols *symbols, const struct rec_symbol *record)
+{
+	struct symbol_content content;
+	int err = content_parse(&content, record);
+
+	return err ? err : define(symbols, record->id, &content);
+}
+
+struct symbol_content symbol_of_mapping(const struct rec_mapping *record, char build_id[2 * BUILD_ID_MAX])
+{
+	static const char digits[] = "0123456789abcdef", memory[] = "[memory]";
+	const char *slash = record->path_bytes ? memrchr(record->text, '/', record->path_bytes) : NULL;
+	const unsigned char *id_bytes = (const unsigned char *)record->text + record->path_bytes;
+	struct symbol_content content = {
+		.name = slash ? slash + 1 : record->text,
+		.file = "",
+		.module = record->text,
+		.build_id = build_id,
+		.module_bytes = record->path_bytes,
+		.build_id_bytes = 2 * record->build_id_bytes,
+		.first_line = record_mapping_key(record),
+		.kind = FRAME_NATIVE,
+		.flags = (uint8_t)record->flags,
+		.mapped = true,
+	};
+
+	content.name_bytes = (uint32_t)(record->text + record->path_bytes - content.name);
+	if (content.name_bytes == 0) {
+		content.name = record->path_bytes ? record->text : memory;
+		content.name_bytes = record->path_bytes ? record->path_bytes : sizeof(memory) - 1;
+	}
+	for (uint32_t i = 0; i < record->build_id_bytes; i++) {
+		build_id[2 * i] = digits[id_bytes[i] >> 4];
+		build_id[2 * i + 1] = digits[id_bytes[i] & 15];
+	}
+	if (!(record->flags & MAPPING_MEMORY) && record->file_off + (record->end - record->start) > record->file_off) {
+		content.mapped_from = record->file_off;
+		content.mapped_to = record->file_off + (record->end - record->start);
+	}
+	return content;
+}
+
+int symbols_define_mapping(struct symbols *symbols, const struct rec_mapping *record)
+{
+	char build_id[2 * BUILD_ID_MAX];
+	struct symbol_content content = symbol_of_mapping(record, build_id);
+
+	return define(symbols, record->id, &content);
 }
 
 int symbols_forget(struct symbols *symbols, uint32_t id)
@@ -224,9 +308,28 @@ void symbols_unref(struct symbols *symbols, uint32_t slot)
 	if (--symbol->refs > 0)
 		return;
 	lookup_remove(&symbols->contents, symbol->hash, slot);
-	budget_give(symbols->budget, symbol_cost_bytes(symbol->name_bytes, symbol->file_bytes));
+	budget_give(symbols->budget, symbol_cost_bytes(kept_bytes(symbol)));
 	free(symbol->text);
 	give_slot(symbols, slot);
+}
+
+struct symbol symbols_get(const struct symbols *symbols, uint32_t slot)
+{
+	const struct kept_symbol *kept = &symbols->slots[slot];
+	const char *file = kept->text + kept->name_bytes + 1, *module = file + kept->file_bytes + 1;
+
+	return (struct symbol){
+		.name = kept->text,
+		.file = file,
+		.module = module,
+		.build_id = module + kept->module_bytes + 1,
+		.mapped_from = kept->mapped_from,
+		.mapped_to = kept->mapped_to,
+		.mapped = kept->mapped,
+		.first_line = kept->first_line,
+		.kind = kept->kind,
+		.flags = kept->flags,
+	};
 }
 
 int symbols_copy(const struct symbols *symbols, struct profile *profile)
@@ -236,7 +339,7 @@ int symbols_copy(const struct symbols *symbols, struct profile *profile)
 
 	for (uint32_t i = 0; i < symbols->count; i++)
 		if (symbols->slots[i].text)
-			text_bytes += (size_t)symbols->slots[i].name_bytes + symbols->slots[i].file_bytes + 2;
+			text_bytes += kept_bytes(&symbols->slots[i]);
 	profile->strings = malloc(text_bytes);
 	profile->symbols = calloc((size_t)symbols->count + 1, sizeof(*profile->symbols));
 	if (!profile->strings || !profile->symbols)
@@ -245,21 +348,19 @@ int symbols_copy(const struct symbols *symbols, struct profile *profile)
 	text = profile->strings;
 	for (uint32_t i = 0; i < symbols->count; i++) {
 		const struct kept_symbol *kept = &symbols->slots[i];
-		size_t bytes = (size_t)kept->name_bytes + kept->file_bytes + 2;
+		struct symbol *symbol = &profile->symbols[i];
 
 		if (!kept->text) { /* a free slot, which no node names */
-			profile->symbols[i] = (struct symbol){.name = "<unknown>", .file = ""};
+			*symbol = (struct symbol){.name = "<unknown>", .file = "", .module = "", .build_id = ""};
 			continue;
 		}
-		memcpy(text, kept->text, bytes);
-		profile->symbols[i] = (struct symbol){
-			.name = text,
-			.file = text + kept->name_bytes + 1,
-			.first_line = kept->first_line,
-			.kind = kept->kind,
-			.flags = kept->flags,
-		};
-		text += bytes;
+		memcpy(text, kept->text, kept_bytes(kept));
+		*symbol = symbols_get(symbols, i);
+		symbol->name = text;
+		symbol->file = text + (symbol->file - kept->text);
+		symbol->module = text + (symbol->module - kept->text);
+		symbol->build_id = text + (symbol->build_id - kept->text);
+		text += kept_bytes(kept);
 	}
 	return 0;
 }

@@ -16,21 +16,25 @@
 
 /* What a symbol is known by. */
 struct symbol_content {
-	const char *name, *file; /* not terminated; without NULs in them */
-	uint32_t name_bytes, file_bytes;
+	const char *name, *file, *module, *build_id; /* not terminated; without NULs in them; of no bytes they may be NULL */
+	uint32_t name_bytes, file_bytes, module_bytes, build_id_bytes;
 	uint32_t first_line;
 	uint8_t kind, flags;
+	bool mapped;
+	uint64_t mapped_from, mapped_to; /* it is not known by these: the first that were told hold */
 };
 
 struct kept_symbol {
-	char *text;                      /* name NUL file NUL; owned; NULL: a free slot */
-	uint32_t name_bytes, file_bytes; /* without the NULs */
+	char *text; /* name NUL file NUL module NUL build id NUL; owned; NULL: a free slot */
+	uint32_t name_bytes, file_bytes, module_bytes, build_id_bytes; /* without the NULs */
 	uint32_t first_line;
 	uint32_t hash;
 	uint32_t refs;
 	uint32_t next_free; /* of a free slot */
 	uint8_t kind, flags;
 	bool omit, stop; /* matches these options */
+	bool mapped;     /* what native frames lie in; only these name it */
+	uint64_t mapped_from, mapped_to;
 };
 
 struct symbols {
@@ -48,11 +52,16 @@ struct symbols {
 /* A symbol that found no memory: known, but nothing can be counted at it. */
 #define SYMBOL_LOST (LOOKUP_NONE - 1)
 
+/* What a mapping's record, which has been checked, says. Texts point into the record, and into build_id, which the caller has. */
+struct symbol_content symbol_of_mapping(const struct rec_mapping *record, char build_id[2 * BUILD_ID_MAX]);
+
 void symbols_init(struct symbols *symbols, struct budget *budget, const regex_t *omit, const regex_t *stop);
 void symbols_release(struct symbols *symbols);
 
 /* The record's head.bytes has been checked to be the room it has. 0, -EPROTO (makes no sense), -ENOMEM. */
 int symbols_define(struct symbols *symbols, const struct rec_symbol *record);
+/* The same of a record that has been checked (record_check()). */
+int symbols_define_mapping(struct symbols *symbols, const struct rec_mapping *record);
 /* -EPROTO: no such id. */
 int symbols_forget(struct symbols *symbols, uint32_t id);
 
@@ -67,6 +76,9 @@ uint32_t symbols_intern(struct symbols *symbols, const struct symbol_content *co
 
 void symbols_ref(struct symbols *symbols, uint32_t slot);
 void symbols_unref(struct symbols *symbols, uint32_t slot);
+
+/* A slot's texts and numbers, as profiles have them; they live as long as the slot. */
+struct symbol symbols_get(const struct symbols *symbols, uint32_t slot);
 
 /* Copies all texts into the profile: its symbols have the slots' numbers. 0 or -ENOMEM, for profile_free() to clear up. */
 int symbols_copy(const struct symbols *symbols, struct profile *profile);

@@ -30,6 +30,7 @@ void thread_free(struct thread *thread, struct symbols *symbols)
 	stack_release(&thread->stack, symbols);
 	budget_give(symbols->budget, sizeof(*thread));
 	tree_release(&thread->tree, symbols);
+	spread_release(&thread->spread, symbols->budget);
 	free(thread->name);
 	free(thread);
 }
@@ -94,7 +95,10 @@ static bool is_wanted(const struct thread *thread, const struct aggregator_optio
 		return status & STATUS_ON_CPU;
 	case MODE_GIL:
 		return status & STATUS_GIL;
+	case MODE_EXCEPTION:
+		return status & STATUS_EXCEPTION;
 	case MODE_WALL:
+	case SAMPLE_MODES:
 		break;
 	}
 	return options->idle || !(status & STATUS_IDLE);
@@ -109,19 +113,19 @@ int thread_take(struct thread *thread, struct symbols *symbols, const struct agg
 
 	if (err)
 		return err;
-	if (!is_wanted(thread, options, record->status)) {
+	leaf = NODE_NONE;
+	if (!is_wanted(thread, options, record->status))
 		*ret_taken = TAKEN_FILTERED;
-		return 0;
-	}
-	if (stack->omit_at != DEPTH_NONE) {
+	else if (stack->omit_at != DEPTH_NONE)
 		*ret_taken = TAKEN_OMITTED;
-		return 0;
+	else {
+		leaf = stack_leaf(stack, &thread->tree, symbols);
+		*ret_taken = leaf == NODE_NONE ? TAKEN_NO_MEMORY : TAKEN_COUNTED;
 	}
-	leaf = stack_leaf(stack, &thread->tree, symbols);
-	if (leaf == NODE_NONE) {
-		*ret_taken = TAKEN_NO_MEMORY;
+	/* What is left out takes its part of the CPU time with it. */
+	spread_add(&thread->spread, leaf, record->weight_ns, record->status, symbols->budget);
+	if (leaf == NODE_NONE)
 		return 0;
-	}
 	node_add(&thread->tree.nodes[leaf], record->count, record->weight_ns, record->status);
 	/* Samples that were held back come late, behind younger ones. */
 	if (thread->t_first_ns == 0 || record->t_first_ns < thread->t_first_ns)
@@ -130,6 +134,29 @@ int thread_take(struct thread *thread, struct symbols *symbols, const struct agg
 		thread->t_last_ns = record->t_last_ns;
 	if (stack->depth - stack->start > thread->depth_max)
 		thread->depth_max = stack->depth - stack->start;
-	*ret_taken = TAKEN_COUNTED;
 	return 0;
+}
+
+struct given {
+	struct tree *tree;
+	struct record_fate *fate;
+};
+
+static void add_time(void *context, uint32_t node, uint64_t cpu_ns, uint64_t wait_ns)
+{
+	struct given *given = context;
+
+	if (node == NODE_NONE)
+		return;
+	given->tree->nodes[node].self[VALUE_CPU] += cpu_ns;
+	given->tree->nodes[node].self[VALUE_RUN_WAIT] += wait_ns;
+	given->fate->cpu_ns += cpu_ns;
+	given->fate->wait_ns += wait_ns;
+}
+
+void thread_take_time(struct thread *thread, const struct rec_time *record, struct record_fate *fate)
+{
+	struct given given = {.tree = &thread->tree, .fate = fate};
+
+	spread_give(&thread->spread, record->cpu_ns, record->wait_ns, add_time, &given);
 }

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "aggregator/aggregator.h"
+#include "aggregator/spread.h"
 #include "aggregator/stack.h"
 #include "aggregator/symbols.h"
 #include "aggregator/tree.h"
@@ -26,6 +27,7 @@ struct thread {
 	uint32_t depth_max;
 	struct stack stack;
 	struct tree tree;
+	struct spread spread; /* of stacks since its CPU time was told last */
 };
 
 /* What became of the samples of a run. */
@@ -39,5 +41,9 @@ int thread_describe(struct thread *thread, const struct rec_thread *record, cons
 /* Takes in a run. 0 and what became of it; -EPROTO: the record makes no sense; -ENOMEM: the stack could not be kept. */
 int thread_take(struct thread *thread, struct symbols *symbols, const struct aggregator_options *options,
                 const struct rec_stack *record, enum taken *ret_taken);
+
+/* Gives the CPU time that a REC_TIME tells, and the time the thread waited for a CPU, to the stacks since the one before; what went to stacks that count is
+ * noted in *fate. */
+void thread_take_time(struct thread *thread, const struct rec_time *record, struct record_fate *fate);
 
 #endif

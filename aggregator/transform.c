@@ -36,7 +36,8 @@ static bool matches(const regex_t *regex, const char *text)
 
 static bool matches_frame(const regex_t *regex, const struct symbol *symbol)
 {
-	return matches(regex, symbol->file) || matches(regex, symbol->name);
+	return matches(regex, symbol->file) || matches(regex, symbol->name) ||
+	       (symbol->module[0] && matches(regex, symbol->module));
 }
 
 static int prepare(struct work *w)
@@ -54,7 +55,8 @@ static int prepare(struct work *w)
 		w->symbols[i] = NOT_MADE;
 		w->matches[i] = (uint8_t)((matches_frame(how->focus, symbol) ? PATH_FOCUS : 0) |
 		                          (matches_frame(how->ignore, symbol) ? PATH_IGNORE : 0) |
-		                          (matches(how->omit, symbol->file) ? PATH_OMIT : 0) |
+		                          (matches(how->omit, symbol->mapped ? symbol->module : symbol->file) ? PATH_OMIT
+		                                                                                              : 0) |
 		                          (matches_frame(how->stop, symbol) ? PATH_STOP : 0));
 	}
 	w->other = BUILDER_NONE;
@@ -74,18 +76,36 @@ static int prepare(struct work *w)
 	return builder_error(w->to);
 }
 
+/* Of native frames the source's file; where that is the module's, as imports have it, it stays. */
+static void strip(const struct work *w, struct symbol *symbol)
+{
+	const char *slash = strrchr(symbol->file, '/');
+
+	if (slash && w->how->strip_dirs && (symbol->kind == FRAME_PYTHON || symbol->module[0]))
+		symbol->file = slash + 1;
+}
+
 static uint32_t symbol_of(struct work *w, uint32_t index)
 {
-	const struct symbol *symbol = &w->from->symbols[index];
-	const char *file = symbol->file, *slash;
+	struct symbol symbol = w->from->symbols[index];
 
 	if (w->symbols[index] == NOT_MADE) {
-		slash = w->how->strip_dirs && symbol->kind == FRAME_PYTHON ? strrchr(file, '/') : NULL;
-		file = slash ? slash + 1 : file;
-		w->symbols[index] = builder_symbol(w->to, symbol->name, strlen(symbol->name), file, strlen(file),
-		                                   symbol->first_line, symbol->kind, symbol->flags);
+		strip(w, &symbol);
+		w->symbols[index] = builder_symbol_like(w->to, &symbol);
 	}
 	return w->symbols[index];
+}
+
+/* Names that the profile has of places in its mappings go with them. */
+static void carry_names(struct work *w)
+{
+	struct named_frame frames[NAMED_FRAMES_MAX];
+	uint32_t symbol, where;
+
+	for (uint32_t i = 0; named_place(w->from->named, i, &symbol, &where); i++)
+		if (w->symbols[symbol] < NOT_MADE)
+			builder_named(w->to, w->symbols[symbol], where, frames,
+			              named_find(w->from->named, symbol, where, frames, NAMED_FRAMES_MAX));
 }
 
 /* Trees are walked by index: parents come before their children. */
@@ -113,6 +133,39 @@ static void mark_paths(const struct work *w, struct tree_work *t, const uint64_t
 	}
 }
 
+/* The line that a frame keeps. Of a mapping it is the place, and all there is. */
+static uint32_t line_of(const struct work *w, uint32_t line, const struct symbol *symbol)
+{
+	return w->how->by_function && !symbol->mapped ? symbol->first_line : line;
+}
+
+/* The node under `to` for a node's frame, or for the frames that it becomes. */
+static uint32_t add_frames(struct work *w, const struct tree_work *t, const struct node *node, uint32_t to)
+{
+	const struct symbol *symbol = &w->from->symbols[node->symbol];
+	struct named_frame frames[NAMED_FRAMES_MAX];
+	size_t count = FRAMES_SAME;
+
+	if (w->how->frames && symbol->kind == FRAME_NATIVE)
+		count = w->how->frames(w->how->frames_context, w->from, node, frames, NAMED_FRAMES_MAX);
+	if (count == FRAMES_SAME)
+		return builder_child(w->to, t->thread, to, symbol_of(w, node->symbol),
+		                     line_of(w, node->line, symbol));
+	for (size_t i = 0; i < count && i < NAMED_FRAMES_MAX; i++) {
+		struct symbol named = {.name = frames[i].name,
+		                       .file = frames[i].file,
+		                       .module = frames[i].module,
+		                       .build_id = frames[i].build_id,
+		                       .first_line = frames[i].first_line,
+		                       .kind = frames[i].kind};
+
+		strip(w, &named);
+		to = builder_child(w->to, t->thread, to, builder_symbol_like(w->to, &named),
+		                   line_of(w, frames[i].line, &named));
+	}
+	return to;
+}
+
 /* The node of the result for a node, made with those above it that are missing. Only what has samples is made. */
 static uint32_t resolve(struct work *w, struct tree_work *t, uint32_t n)
 {
@@ -134,9 +187,7 @@ static uint32_t resolve(struct work *w, struct tree_work *t, uint32_t n)
 		else if (t->path[n] & PATH_SMALL)
 			to = builder_child(w->to, t->thread, to, w->other, 0);
 		else
-			to = builder_child(w->to, t->thread, to, symbol_of(w, node->symbol),
-			                   w->how->by_function ? w->from->symbols[node->symbol].first_line
-			                                       : node->line);
+			to = add_frames(w, t, node, to);
 		t->target[n] = to;
 	}
 	return to;
@@ -300,6 +351,8 @@ int transform_add(struct builder *to, const struct profile *from, const struct t
 		for (uint32_t n = 0; n < tree.node_count; n++)
 			builder_profile(to)->filtered += tree.nodes[n].self[VALUE_SAMPLES];
 	}
+	if (!err)
+		carry_names(&w);
 	free(processes);
 	free(w.symbols);
 	free(w.matches);

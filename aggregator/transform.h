@@ -9,6 +9,7 @@
 
 #include "aggregator/aggregator.h"
 #include "aggregator/builder.h"
+#include "aggregator/named.h"
 
 /* All zero: everything stays. Regular expressions are the caller's; NULL: none. */
 struct transform {
@@ -20,6 +21,9 @@ struct transform {
 	const regex_t *stop;   /* the frames outside of the outermost one whose file or name matches are cut off */
 	bool by_function;      /* lines of a function become one: the first */
 	bool strip_dirs;       /* files by their last part */
+	/* What native frames become; NULL: they stay. The conditions above look at frames as they were before. */
+	named_frames *frames;
+	void *frames_context;
 	double min_percent;    /* nodes with less of the whole profile become "(other)" below their caller; 0: none */
 };
 

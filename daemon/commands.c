@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/commands.h"
 
+#include <errno.h>
+
 #include "daemon/error.h"
 #include "daemon/filters.h"
 #include "daemon/help.h"
@@ -25,6 +27,24 @@ int command_with_options(int argc, char **argv, bool stop_early, int (*run)(cons
 		status = print_about(argv[0], options.action);
 	options_release(&options);
 	return status;
+}
+
+int command_without_operands(int argc, char **argv, const struct option_row *rows, const char *hint, int *ret_status)
+{
+	enum option_action action;
+	struct fault fault;
+	int first = option_table_read(rows, NULL, argc, argv, false, &action, &fault);
+
+	if (first >= 0 && action == OPTIONS_GO && first == argc)
+		return 0;
+	if (first >= 0 && action != OPTIONS_GO) {
+		*ret_status = print_about(argv[0], action);
+		return 1;
+	}
+	if (first >= 0)
+		fault_set(&fault, -EINVAL, hint, "%s: %s takes no operands", argv[first], argv[0]);
+	*ret_status = error_usage(&fault);
+	return 1;
 }
 
 int command_with_files(int argc, char **argv, const struct file_command *command)

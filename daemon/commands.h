@@ -24,6 +24,10 @@ int daemon_main(int argc, char **argv);
 /* Reads the options of attach or run (as options_read()), prints what they ask to be printed, or else calls run. */
 int command_with_options(int argc, char **argv, bool stop_early, int (*run)(const struct options *options));
 
+/* Reads the options of a command that takes nothing else; hint: what to do where something else is given. 0: go on; 1: all is done, by printing
+ * what was asked for or what is wrong, and *ret_status is the exit status. */
+int command_without_operands(int argc, char **argv, const struct option_row *rows, const char *hint, int *ret_status);
+
 /* A command that reads profiles from files. */
 struct file_command {
 	void *self;                    /* goes to check and run */

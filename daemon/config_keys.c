@@ -20,11 +20,11 @@
 
 enum { LABEL_VALUE_MAX_BYTES = 256 };
 
-static const char *const modes[] = {"wall", "cpu", "gil", NULL};
+static const char *const modes[] = {"wall", "cpu", "gil", "exception", NULL};
 static const char *const pers[] = {"target", "rule", NULL};
 static const char *const actions[] = {"include", "exclude", NULL};
 
-static const char mode_hint[] = "wall, cpu or gil";
+static const char mode_hint[] = "wall, cpu, gil or exception";
 static const char rate_hint[] = "samples a second: 1 to 1000, such as 49";
 static const char share_hint[] = "such as 50%; above 0% and at most 100%";
 

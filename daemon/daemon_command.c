@@ -65,20 +65,9 @@ int daemon_main(int argc, char **argv)
 		{"verbose", 'v', .yes = &options.verbose},
 		{.name = NULL},
 	};
-	enum option_action action;
-	struct fault fault;
-	int first = option_table_read(rows, NULL, argc, argv, false, &action, &fault);
+	int status;
 
-	if (first < 0)
-		return error_usage(&fault);
-	if (action == OPTIONS_HELP)
-		return help_print("daemon");
-	if (action == OPTIONS_VERSION)
-		return help_print_version();
-	if (first < argc) {
-		fault_set(&fault, -EINVAL, "its rules say which processes", "%s: daemon takes no operands",
-		          argv[first]);
-		return error_usage(&fault);
-	}
+	if (command_without_operands(argc, argv, rows, "its rules say which processes", &status))
+		return status;
 	return run(&options, check);
 }

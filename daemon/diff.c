@@ -19,6 +19,7 @@
 #include "daemon/result.h"
 #include "daemon/terminal.h"
 #include "exporters/difference.h"
+#include "exporters/native.h"
 
 struct diff {
 	struct filters filters;
@@ -84,11 +85,28 @@ static int check(void *self, char **paths, int count, struct fault *fault)
 
 /* --- comparing --- */
 
+/* Places in mappings are compared by name, as all else. */
+static int show_native(struct profile **profile)
+{
+	struct profile *shown;
+	int err = *profile && native_needs_showing(*profile) ? native_show(*profile, &shown) : 1;
+
+	if (err)
+		return err < 0 ? err : 0;
+	profile_free(*profile);
+	*profile = shown;
+	return 0;
+}
+
 /* What cannot be compared as stacks is compared as functions. */
 static int reduce(struct diff *c)
 {
 	int err = 0;
 
+	for (int side = 0; side < SIDES && !err; side++)
+		err = show_native(&c->sides[side].profile);
+	if (err)
+		return err;
 	c->is_graph = !c->sides[BEFORE].profile || !c->sides[AFTER].profile;
 	for (int side = 0; side < SIDES && c->is_graph && !err; side++)
 		if (c->sides[side].profile)

@@ -72,8 +72,9 @@ static void count_interpreters(struct doctor *d, const struct dump *dump)
 
 static void sample_process(struct doctor *d, struct target *target)
 {
+	static const struct sampler_options sampling = {.gc = true};
 	struct dump dump;
-	int err = dump_take(&dump, target);
+	int err = dump_take(&dump, target, &sampling, NULL);
 
 	if (err) {
 		doctor_line(d, VERDICT_FAIL, "", "its threads cannot be read: %s", strerror(-err));
@@ -105,6 +106,7 @@ static enum exit_status examine_process(struct doctor *d, pid_t pid)
 	doctor_line(d, VERDICT_OK, "", "Python %s%s in %s", proc->version_text,
 	            proc->abi.free_threaded ? " (free-threaded)" : "", proc->binary);
 	doctor_line(d, VERDICT_OK, "", "interpreter found by %s", proc->found_by);
+	doctor_native(d, target);
 	sample_process(d, target);
 	target_free(target);
 	return EXIT_DONE;

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "sampler/sampler.h"
+
 enum verdict { VERDICT_OK, VERDICT_WARN, VERDICT_FAIL };
 
 struct doctor {
@@ -24,5 +26,8 @@ void doctor_host(struct doctor *doctor);
 void doctor_namespaces(struct doctor *doctor, pid_t pid);
 /* Whether the kernel tells what a thread does. */
 void doctor_cpu_data(struct doctor *doctor, pid_t pid, pid_t tid);
+/* Whether threads can be stopped and native stacks be had: on this host; of a process. */
+void doctor_host_native(struct doctor *doctor);
+void doctor_native(struct doctor *doctor, struct target *target);
 
 #endif

@@ -202,5 +202,6 @@ void doctor_host(struct doctor *d)
 	check_ptrace_scope(d);
 	check_own_namespaces(d);
 	doctor_cpu_data(d, getpid(), getpid());
+	doctor_host_native(d);
 	doctor_line(d, VERDICT_OK, "", "supported: Python %s", pyabi_supported());
 }

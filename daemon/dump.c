@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sampled dump PID [--json] */
+/* sampled dump PID, sampled dump --core FILE */
 #include "daemon/dump.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,15 +12,33 @@
 #include "daemon/error.h"
 #include "daemon/help.h"
 #include "daemon/opening.h"
+#include "daemon/option_table.h"
+#include "daemon/option_values.h"
 #include "daemon/parse.h"
 #include "daemon/result.h"
 #include "daemon/terminal.h"
 
 #define PATIENCE_NS (2 * NS_PER_S)
 
+static const char usage[] =
+	"sampled dump PID [--json] [--native] [--blocking], or dump --core FILE [--exe FILE] [--json]";
+
+struct files {
+	const char *paths[DUMP_FILES_MAX];
+	size_t count;
+};
+
+struct request {
+	pid_t pid;        /* unless there is */
+	const char *core; /* a core file */
+	struct files files;
+	bool json;
+	struct sampler_options sampling;
+};
+
 struct printing {
 	const struct dump *dump;
-	const struct pyproc *proc;
+	const struct dump_origin *origin;
 	bool json;
 };
 
@@ -29,9 +48,9 @@ static int print(const void *of, struct writer *to, struct fault *fault)
 
 	(void)fault;
 	if (p->json)
-		dump_print_json(p->dump, p->proc, to);
+		dump_print_json(p->dump, p->origin, to);
 	else
-		dump_print_text(p->dump, p->proc, terminal_color(STDOUT_FILENO), to);
+		dump_print_text(p->dump, p->origin, terminal_color(STDOUT_FILENO), to);
 	return 0;
 }
 
@@ -51,58 +70,109 @@ static enum exit_status check_whole(const struct dump *dump)
 	return dump->thread_count == 0 || missing == dump->thread_count ? EXIT_FAILED : EXIT_DONE;
 }
 
-static enum exit_status dump_process(pid_t pid, bool json)
+enum exit_status dump_target(struct target *target, const struct sampler_options *sampling, struct dump_origin *origin,
+                             bool json, const char *subject)
+{
+	struct dump dump;
+	enum exit_status whole;
+	int status, err = dump_take(&dump, target, sampling, origin->naming);
+
+	if (err) {
+		error_note("cannot read %s: %s", subject, err == -ESRCH ? "it has ended" : strerror(-err));
+		return error_status(err);
+	}
+	if (dump_name(&dump, origin->naming)) {
+		error_note("cannot read %s: out of memory", subject);
+		dump_release(&dump);
+		return EXIT_FAILED;
+	}
+	origin->proc = target_proc(target);
+	status = result_write(NULL, print, &(struct printing){.dump = &dump, .origin = origin, .json = json});
+	whole = check_whole(&dump);
+	dump_release(&dump);
+	return status == EXIT_DONE ? whole : EXIT_FAILED;
+}
+
+static enum exit_status dump_process(const struct request *request)
 {
 	struct target *target;
 	struct fault fault;
-	struct dump dump;
-	struct printing printing;
-	enum exit_status whole;
-	int status, err = opening_wait(&target, pid, PATIENCE_NS, &fault);
+	struct dump_origin origin = {0};
+	enum exit_status status;
+	char subject[32];
+	int err = sampler_stops(&request->sampling) ? opening_check_stops(request->pid, &fault) : 0;
 
+	snprintf(subject, sizeof(subject), "process %d", (int)request->pid);
+	if (!err) {
+		origin.naming = naming_new(request->sampling.native, false);
+		naming_set_pid(origin.naming, request->pid);
+		err = opening_wait(&target, request->pid, PATIENCE_NS, &fault);
+	}
 	if (err) {
-		error_fault(&fault, "cannot read process %d", (int)pid);
+		naming_free(origin.naming);
+		error_fault(&fault, "cannot read %s", subject);
 		return error_status(err);
 	}
-	err = dump_take(&dump, target);
-	if (err) {
-		error_note("cannot read process %d: %s", (int)pid, err == -ESRCH ? "it has ended" : strerror(-err));
-		target_free(target);
-		return error_status(err);
-	}
-	printing = (struct printing){.dump = &dump, .proc = target_proc(target), .json = json};
-	status = result_write(NULL, print, &printing);
-	whole = check_whole(&dump);
-	dump_release(&dump);
+	status = dump_target(target, &request->sampling, &origin, request->json, subject);
+	naming_free(origin.naming);
 	target_free(target);
-	return status == EXIT_DONE ? whole : EXIT_FAILED;
+	return status;
+}
+
+static int read_file(void *into, const char *option, const char *text, struct fault *fault)
+{
+	struct files *files = into;
+
+	if (files->count == DUMP_FILES_MAX)
+		return fault_set(fault, -EINVAL, usage, "%s %s: too many files", option, text);
+	files->paths[files->count++] = text;
+	return 0;
+}
+
+/* What goes with a core, and what with a process. 0 or -EINVAL with *fault filled. */
+static int check_core(const struct request *request, int operands, struct fault *fault)
+{
+	if (!request->core)
+		return request->files.count ? fault_set(fault, -EINVAL, usage, "--exe: goes with --core") : 0;
+	if (operands)
+		return fault_set(fault, -EINVAL, usage, "--core %s: a core or a process, not both", request->core);
+	if (request->sampling.native || request->sampling.blocking)
+		return fault_set(fault, -EINVAL, usage, "--core %s: no thread of it can be stopped", request->core);
+	return 0;
+}
+
+static int read_operand(int argc, char **argv, int first, pid_t *ret_pid, struct fault *fault)
+{
+	if (argc == first)
+		return fault_set(fault, -EINVAL, usage, "dump: no process named");
+	if (argc > first + 1)
+		return fault_set(fault, -EINVAL, usage, "%s: one process at a time", argv[first + 1]);
+	if (parse_pid(argv[first], ret_pid))
+		return fault_set(fault, -EINVAL, "a process is named by its number", "%s: not a process id",
+		                 argv[first]);
+	return 0;
 }
 
 int dump_main(int argc, char **argv)
 {
+	struct request request = {.sampling = {.gc = true, .exceptions = true}};
+	enum option_action action;
 	struct fault fault;
-	bool json = false;
-	pid_t pid = 0;
+	const struct option_row rows[] = {
+		{"core", .text = &request.core},
+		{"exe", .read = read_file, .into = &request.files},
+		{"json", .yes = &request.json},
+		{"native", .read = option_read_native, .into = &request.sampling.native, .optional = true},
+		{"blocking", .yes = &request.sampling.blocking},
+		{.name = NULL},
+	};
+	int first = option_table_read(rows, NULL, argc, argv, false, &action, &fault);
 
-	for (int i = 1; i < argc; i++) {
-		if (strcmp(argv[i], "-h") == 0 || strcmp(argv[i], "--help") == 0)
-			return help_print("dump");
-		if (strcmp(argv[i], "--json") == 0) {
-			json = true;
-		} else if (argv[i][0] == '-') {
-			fault_set(&fault, -EINVAL, "sampled dump PID [--json]", "%s: no such option", argv[i]);
-			return error_usage(&fault);
-		} else if (pid) {
-			fault_set(&fault, -EINVAL, "sampled dump PID [--json]", "%s: one process at a time", argv[i]);
-			return error_usage(&fault);
-		} else if (parse_pid(argv[i], &pid)) {
-			fault_set(&fault, -EINVAL, "a process is named by its number", "%s: not a process id", argv[i]);
-			return error_usage(&fault);
-		}
-	}
-	if (!pid) {
-		fault_set(&fault, -EINVAL, "sampled dump PID [--json]", "dump: no process named");
+	if (first >= 0 && action != OPTIONS_GO)
+		return action == OPTIONS_HELP ? help_print("dump") : help_print_version();
+	if (first < 0 || check_core(&request, argc - first, &fault) ||
+	    (!request.core && read_operand(argc, argv, first, &request.pid, &fault)))
 		return error_usage(&fault);
-	}
-	return (int)dump_process(pid, json);
+	return request.core ? (int)dump_core(request.core, request.files.paths, request.files.count, request.json)
+	                    : (int)dump_process(&request);
 }

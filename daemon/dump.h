@@ -7,7 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "daemon/error.h"
+#include "daemon/naming.h"
 #include "exporters/writer.h"
+#include "sampler/core.h"
 #include "sampler/record.h"
 #include "sampler/sampler.h"
 
@@ -15,6 +18,10 @@ struct dump_symbol {
 	char *name; /* owned; NULL: no such symbol */
 	char *file; /* owned */
 	uint32_t first_line;
+	char *module,
+		*build_id; /* of native frames: the file, and its build id in hexadecimal. Owned; NULL: of others */
+	bool mapped;       /* a mapping; first_line is as struct symbol has it */
+	uint8_t flags;     /* of a mapping: MAPPING_* */
 };
 
 struct dump_thread {
@@ -26,6 +33,7 @@ struct dump_thread {
 	bool sampled;    /* the rest is known */
 	uint16_t status; /* enum thread_status bits */
 	bool truncated;
+	const char *syscall;  /* it was blocked in this one; NULL: in none, or not known. Static */
 	struct frame *frames; /* owned; root first */
 	uint32_t depth;
 };
@@ -37,17 +45,38 @@ struct dump {
 	uint32_t thread_count;
 	struct rec_facts facts; /* head unused */
 	uint32_t left_out;      /* records that made no sense */
+	struct naming *naming;  /* the caller's, told of mappings; NULL: none */
 };
 
 /* Takes in one record of the stream. 0, or -ENOMEM. One that makes no sense is left out and counted; when it is a
  * stack, its thread has none until the next whole one. */
 int dump_feed(struct dump *dump, const struct rec_head *record);
-/* Samples every thread once. 0 or -errno (-ESRCH: gone meanwhile). */
-int dump_take(struct dump *ret_dump, struct target *target);
+/* Samples every thread once, as the options say (target_sample_once()). 0 or -errno (-ESRCH: gone meanwhile). */
+int dump_take(struct dump *ret_dump, struct target *target, const struct sampler_options *options,
+              struct naming *naming);
 void dump_release(struct dump *dump);
+/* dump_native.c: native frames become functions, or MODULE+0xOFFSET. 0 or -ENOMEM. */
+int dump_name(struct dump *dump, struct naming *naming);
+
+/* What was dumped. */
+struct dump_origin {
+	const struct pyproc *proc;
+	struct core *core; /* that it was read from; NULL: the process itself */
+	const char *core_path;
+	struct naming *naming; /* NULL: native frames have no names */
+};
 
 /* For people: leaf first, with source lines where sources are readable. For programs: the same as one JSON object. */
-void dump_print_text(const struct dump *dump, const struct pyproc *proc, bool color, struct writer *to);
-void dump_print_json(const struct dump *dump, const struct pyproc *proc, struct writer *to);
+void dump_print_text(const struct dump *dump, const struct dump_origin *origin, bool color, struct writer *to);
+void dump_print_json(const struct dump *dump, const struct dump_origin *origin, struct writer *to);
+
+/* dump.c: samples an opened target, and prints it on standard output. What goes wrong is reported, as of `subject` ("process 12").
+ * `origin` but for its proc is filled. An exit status. */
+enum exit_status dump_target(struct target *target, const struct sampler_options *sampling, struct dump_origin *origin,
+                             bool json, const char *subject);
+
+/* dump_core.c: sampled dump --core. `files`: what --exe named. An exit status. */
+enum { DUMP_FILES_MAX = 16 };
+enum exit_status dump_core(const char *path, const char *const *files, size_t file_count, bool json);
 
 #endif

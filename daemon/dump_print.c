@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +11,7 @@
 #include "daemon/dump.h"
 #include "exporters/source.h"
 #include "base/utf8.h"
+#include "sampler/host.h"
 #include "sampler/procfs.h"
 
 enum {
@@ -78,13 +81,34 @@ static const char *source_text(struct sources *s, const char *file, uint32_t num
 	return buf_text(line);
 }
 
-static void sources_open(struct sources *s, pid_t pid, struct credentials *saved)
+/* Names in a core are those of a host and a time: they are looked up here and now, with the rights of the core's owner. Relative ones say
+ * nothing. */
+static int core_place(struct source_place *ret_place, struct credentials *ret_owner, const struct core *core)
+{
+	int fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	*ret_place = (struct source_place){.root_fd = fd, .cwd_fd = -1};
+	*ret_owner = (struct credentials){0};
+	core_owner(core, &ret_owner->uid, &ret_owner->gid);
+	return 0;
+}
+
+static void sources_open(struct sources *s, const struct dump_origin *origin, struct credentials *saved)
 {
 	struct credentials owner;
 
-	if (source_place_open(&s->place, (int32_t)pid))
-		return;
-	s->allowed = credentials_of(&owner, pid) == 0 && credentials_assume(&owner, saved) == 0;
+	if (origin->core) {
+		if (core_place(&s->place, &owner, origin->core))
+			return;
+		s->allowed = true;
+	} else {
+		if (source_place_open(&s->place, (int32_t)origin->proc->pid))
+			return;
+		s->allowed = credentials_of(&owner, origin->proc->pid) == 0;
+	}
+	s->allowed = s->allowed && credentials_assume(&owner, saved) == 0;
 	if (!s->allowed)
 		source_place_close(&s->place);
 }
@@ -116,9 +140,24 @@ static void print_safely(struct writer *to, const char *text, unsigned columns)
 	buf_release(&safe);
 }
 
-static void print_thread_head(const struct dump_thread *thread, bool color, struct writer *to)
+/* The signal that ended the process, where it came to this thread ("SIGSEGV"); NULL. */
+static const char *signal_of(const struct dump_thread *thread, const struct dump_origin *origin, char *to, size_t room)
 {
-	const char *comma = "";
+	const struct core_thread *found =
+		origin->core && thread->tid ? core_find_thread(origin->core, 0, (pid_t)thread->tid) : NULL;
+	const char *name = found && found->signal ? sigabbrev_np(found->signal) : NULL;
+
+	if (!name)
+		return NULL;
+	snprintf(to, room, "SIG%s", name);
+	return to;
+}
+
+static void print_thread_head(const struct dump_thread *thread, const struct dump_origin *origin, bool color,
+                              struct writer *to)
+{
+	char name[32];
+	const char *comma = "", *signal_name = signal_of(thread, origin, name, sizeof(name));
 
 	writer_puts(to, color ? "\n\033[1mThread " : "\nThread ");
 	if (thread->tid)
@@ -134,12 +173,20 @@ static void print_thread_head(const struct dump_thread *thread, bool color, stru
 	if (thread->interpreter)
 		writer_printf(to, " in interpreter %" PRId64, thread->interpreter);
 	writer_puts(to, ": ");
+	if (signal_name) {
+		writer_puts(to, signal_name);
+		comma = ", ";
+	}
 	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
 		if (thread->status & states[i].bit) {
 			writer_printf(to, "%s%s", comma, states[i].word);
 			comma = ", ";
 		}
-	writer_puts(to, thread->sampled ? "\n" : "its stack could not be read\n");
+	if (thread->syscall)
+		writer_printf(to, " in %s", thread->syscall);
+	if (!thread->sampled)
+		writer_printf(to, "%sits stack could not be read", comma);
+	writer_putc(to, '\n');
 }
 
 static void print_frame(const struct dump *d, const struct frame *frame, struct sources *sources, struct buf *line,
@@ -150,11 +197,15 @@ static void print_frame(const struct dump *d, const struct frame *frame, struct 
 
 	writer_puts(to, "    ");
 	print_safely(to, symbol->name, TEXT_COLUMNS_MAX);
+	if (symbol->mapped)
+		writer_printf(to, "+0x%" PRIx32, frame->where);
 	if (symbol->file[0]) {
 		writer_puts(to, " (");
 		print_safely(to, symbol->file, TEXT_COLUMNS_MAX);
-		writer_putc(to, ':');
-		writer_u64(to, frame->where);
+		if (frame->where || frame->kind != FRAME_NATIVE) {
+			writer_putc(to, ':');
+			writer_u64(to, frame->where);
+		}
 		writer_putc(to, ')');
 	}
 	writer_putc(to, '\n');
@@ -166,8 +217,23 @@ static void print_frame(const struct dump *d, const struct frame *frame, struct 
 	}
 }
 
-void dump_print_text(const struct dump *dump, const struct pyproc *proc, bool color, struct writer *to)
+/* Empty where it is not to be had. */
+static void command_of(const struct dump_origin *origin, char *to, size_t room)
 {
+	struct remote remote;
+
+	to[0] = '\0';
+	if (origin->core) {
+		remote_open_core(&remote, origin->core);
+		(void)host_of(&remote)->command_line(&remote, to, room);
+	} else if (proc_command_line(origin->proc->pid, to, room) < 0) {
+		to[0] = '\0';
+	}
+}
+
+void dump_print_text(const struct dump *dump, const struct dump_origin *origin, bool color, struct writer *to)
+{
+	const struct pyproc *proc = origin->proc;
 	struct sources *sources = calloc(1, sizeof(*sources));
 	struct credentials saved;
 	struct buf line = {0};
@@ -177,18 +243,17 @@ void dump_print_text(const struct dump *dump, const struct pyproc *proc, bool co
 		to->err = to->err ? to->err : -ENOMEM;
 		return;
 	}
-	if (proc_command_line(proc->pid, command, sizeof(command)) < 0)
-		command[0] = '\0';
+	command_of(origin, command, sizeof(command));
 	writer_printf(to, "Process %d: ", (int)proc->pid);
 	print_safely(to, command, TEXT_COLUMNS_MAX);
 	writer_printf(to, "\nPython %s (", proc->version_text);
 	print_safely(to, proc->binary, TEXT_COLUMNS_MAX);
 	writer_puts(to, ")\n");
-	sources_open(sources, proc->pid, &saved);
+	sources_open(sources, origin, &saved);
 	for (uint32_t i = 0; i < dump->thread_count; i++) {
 		const struct dump_thread *thread = &dump->threads[i];
 
-		print_thread_head(thread, color, to);
+		print_thread_head(thread, origin, color, to);
 		for (uint32_t at = thread->depth; at-- > 0;)
 			print_frame(dump, &thread->frames[at], sources, &line, to);
 	}
@@ -204,10 +269,22 @@ static void json_frame(const struct dump *d, const struct frame *frame, struct s
 	const char *text = frame->kind == FRAME_PYTHON ? source_text(sources, symbol->file, frame->where, line) : NULL;
 
 	writer_puts(to, "{\"name\":");
-	writer_json_string(to, symbol->name);
+	line->bytes = symbol->mapped ? 0 : line->bytes;
+	if (symbol->mapped)
+		buf_printf(line, "%s+0x%" PRIx32, symbol->name, frame->where);
+	writer_json_string(to, symbol->mapped ? buf_text(line) : symbol->name);
 	writer_puts(to, ",\"file\":");
 	writer_json_string(to, symbol->file);
-	writer_printf(to, ",\"line\":%" PRIu32 ",\"first_line\":%" PRIu32, frame->where, symbol->first_line);
+	writer_printf(to, ",\"line\":%" PRIu32 ",\"first_line\":%" PRIu32, symbol->mapped ? 0 : frame->where,
+	              symbol->mapped ? 0 : symbol->first_line);
+	if (symbol->module) {
+		writer_puts(to, ",\"kind\":\"native\",\"module\":");
+		writer_json_string(to, symbol->module);
+		writer_puts(to, ",\"build_id\":");
+		writer_json_string(to, symbol->build_id);
+	}
+	if (symbol->mapped)
+		writer_printf(to, ",\"offset\":%" PRIu32, frame->where);
 	if (text) {
 		writer_puts(to, ",\"source\":");
 		writer_json_string(to, text);
@@ -215,10 +292,11 @@ static void json_frame(const struct dump *d, const struct frame *frame, struct s
 	writer_putc(to, '}');
 }
 
-static void json_thread(const struct dump *d, const struct dump_thread *thread, struct sources *sources,
-                        struct buf *line, struct writer *to)
+static void json_thread(const struct dump *d, const struct dump_thread *thread, const struct dump_origin *origin,
+                        struct sources *sources, struct buf *line, struct writer *to)
 {
-	const char *comma = "";
+	char name[32];
+	const char *comma = "", *signal_name = signal_of(thread, origin, name, sizeof(name));
 
 	writer_printf(to, "{\"tid\":%" PRIu64 ",\"name\":", thread->tid);
 	if (thread->name)
@@ -233,7 +311,14 @@ static void json_thread(const struct dump *d, const struct dump_thread *thread, 
 			writer_printf(to, "%s\"%s\"", comma, states[i].key);
 			comma = ",";
 		}
-	writer_puts(to, "],\"frames\":[");
+	writer_puts(to, "]");
+	if (thread->syscall)
+		writer_printf(to, ",\"syscall\":\"%s\"", thread->syscall);
+	if (origin->core && signal_name)
+		writer_printf(to, ",\"signal\":\"%s\"", signal_name);
+	else if (origin->core)
+		writer_puts(to, ",\"signal\":null");
+	writer_puts(to, ",\"frames\":[");
 	for (uint32_t at = thread->depth; at-- > 0;) {
 		json_frame(d, &thread->frames[at], sources, line, to);
 		writer_puts(to, at ? "," : "");
@@ -241,8 +326,9 @@ static void json_thread(const struct dump *d, const struct dump_thread *thread, 
 	writer_puts(to, "]}");
 }
 
-void dump_print_json(const struct dump *dump, const struct pyproc *proc, struct writer *to)
+void dump_print_json(const struct dump *dump, const struct dump_origin *origin, struct writer *to)
 {
+	const struct pyproc *proc = origin->proc;
 	struct sources *sources = calloc(1, sizeof(*sources));
 	struct credentials saved;
 	struct buf line = {0};
@@ -252,19 +338,22 @@ void dump_print_json(const struct dump *dump, const struct pyproc *proc, struct 
 		to->err = to->err ? to->err : -ENOMEM;
 		return;
 	}
-	if (proc_command_line(proc->pid, command, sizeof(command)) < 0)
-		command[0] = '\0';
+	command_of(origin, command, sizeof(command));
 	writer_printf(to, "{\"pid\":%d,\"command\":", (int)proc->pid);
 	writer_json_string(to, command);
 	writer_puts(to, ",\"version\":");
 	writer_json_string(to, proc->version_text);
 	writer_puts(to, ",\"binary\":");
 	writer_json_string(to, proc->binary);
+	if (origin->core) {
+		writer_puts(to, ",\"core\":");
+		writer_json_string(to, origin->core_path);
+	}
 	writer_puts(to, ",\"threads\":[");
-	sources_open(sources, proc->pid, &saved);
+	sources_open(sources, origin, &saved);
 	for (uint32_t i = 0; i < dump->thread_count; i++) {
 		writer_puts(to, i ? ",\n" : "\n");
-		json_thread(dump, &dump->threads[i], sources, &line, to);
+		json_thread(dump, &dump->threads[i], origin, sources, &line, to);
 	}
 	sources_release(sources, &saved);
 	writer_puts(to, "\n]}\n");

@@ -4,9 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aggregator/records.h"
+#include "aggregator/symbols.h"
 #include "base/clock.h"
 #include "daemon/dump.h"
 #include "sampler/ring.h"
+#include "sampler/syscalls.h"
 
 /* A stack that moves all the time is caught between two moves sooner or later; not to be waited for any longer. */
 #define PATIENCE_NS (2 * NS_PER_S)
@@ -19,6 +22,35 @@ enum {
 /* Emptied meanwhile: it holds what comes while its reader is kept off the CPU. Pages not used cost nothing. */
 #define RING_BYTES (UINT64_C(64) << 20)
 
+static void release_symbol(struct dump_symbol *symbol)
+{
+	free(symbol->name);
+	free(symbol->file);
+	free(symbol->module);
+	free(symbol->build_id);
+	*symbol = (struct dump_symbol){0};
+}
+
+/* The place for a symbol of this id, empty; NULL: no memory. */
+static struct dump_symbol *place_symbol(struct dump *d, uint32_t id)
+{
+	if (id >= d->symbol_room) {
+		uint32_t room = d->symbol_room ? d->symbol_room : 256;
+		struct dump_symbol *symbols;
+
+		while (room <= id)
+			room *= 2;
+		symbols = realloc(d->symbols, room * sizeof(*symbols));
+		if (!symbols)
+			return NULL;
+		memset(symbols + d->symbol_room, 0, (room - d->symbol_room) * sizeof(*symbols));
+		d->symbols = symbols;
+		d->symbol_room = room;
+	}
+	release_symbol(&d->symbols[id]);
+	return &d->symbols[id];
+}
+
 static int add_symbol(struct dump *d, const struct rec_symbol *record)
 {
 	struct dump_symbol *symbol;
@@ -26,26 +58,36 @@ static int add_symbol(struct dump *d, const struct rec_symbol *record)
 	if (record->id >= SYMBOLS_MAX ||
 	    (uint64_t)record->name_bytes + record->file_bytes > record->head.bytes - sizeof(*record))
 		return -EPROTO;
-	if (record->id >= d->symbol_room) {
-		uint32_t room = d->symbol_room ? d->symbol_room : 256;
-		struct dump_symbol *symbols;
-
-		while (room <= record->id)
-			room *= 2;
-		symbols = realloc(d->symbols, room * sizeof(*symbols));
-		if (!symbols)
-			return -ENOMEM;
-		memset(symbols + d->symbol_room, 0, (room - d->symbol_room) * sizeof(*symbols));
-		d->symbols = symbols;
-		d->symbol_room = room;
-	}
-	symbol = &d->symbols[record->id];
-	free(symbol->name);
-	free(symbol->file);
+	symbol = place_symbol(d, record->id);
+	if (!symbol)
+		return -ENOMEM;
 	symbol->name = strndup(record->text, record->name_bytes);
 	symbol->file = strndup(record->text + record->name_bytes, record->file_bytes);
 	symbol->first_line = record->first_line;
 	return symbol->name && symbol->file ? 0 : -ENOMEM;
+}
+
+static int add_mapping(struct dump *d, const struct rec_mapping *record)
+{
+	char build_id[2 * BUILD_ID_MAX];
+	struct symbol_content content;
+	struct dump_symbol *symbol;
+
+	if (record->id >= SYMBOLS_MAX)
+		return -EPROTO;
+	content = symbol_of_mapping(record, build_id);
+	symbol = place_symbol(d, record->id);
+	if (!symbol)
+		return -ENOMEM;
+	symbol->name = strndup(content.name, content.name_bytes);
+	symbol->file = strdup("");
+	symbol->module = strndup(content.module, content.module_bytes);
+	symbol->build_id = strndup(content.build_id, content.build_id_bytes);
+	symbol->first_line = content.first_line;
+	symbol->mapped = true;
+	symbol->flags = content.flags;
+	naming_take(d->naming, &record->head);
+	return symbol->name && symbol->file && symbol->module && symbol->build_id ? 0 : -ENOMEM;
 }
 
 static struct dump_thread *find_thread(const struct dump *d, uint32_t id)
@@ -122,6 +164,12 @@ static int add_record(struct dump *d, const struct rec_head *record)
 	case REC_SYMBOL:
 		return record->bytes < sizeof(struct rec_symbol) ? -EPROTO
 		                                                 : add_symbol(d, (const struct rec_symbol *)record);
+	case REC_MAPPING:
+		return record_check(record) ? -EPROTO : add_mapping(d, (const struct rec_mapping *)record);
+	case REC_TARGET:
+		if (record->bytes >= sizeof(struct rec_target))
+			naming_take(d->naming, record);
+		return 0;
 	case REC_THREAD:
 		return record->bytes < sizeof(struct rec_thread) ? -EPROTO
 		                                                 : add_thread(d, (const struct rec_thread *)record);
@@ -160,6 +208,7 @@ static int compare_threads(const void *left, const void *right)
 /* The sampling side, in a thread of its own. */
 struct sampling {
 	struct target *target;
+	const struct sampler_options *options;
 	struct ring *ring;
 	int err;
 };
@@ -168,7 +217,7 @@ static void *sample(void *context)
 {
 	struct sampling *sampling = context;
 
-	sampling->err = target_sample_once(sampling->target, sampling->ring, PATIENCE_NS);
+	sampling->err = target_sample_once(sampling->target, sampling->ring, sampling->options, PATIENCE_NS);
 	ring_close(sampling->ring);
 	return NULL;
 }
@@ -191,10 +240,24 @@ static int drain(struct dump *d, struct ring *ring)
 	return 0;
 }
 
-int dump_take(struct dump *ret_dump, struct target *target)
+/* Of those that were not runnable. */
+static void name_syscalls(struct dump *d, const struct target *target)
 {
-	struct sampling sampling = {.target = target};
-	struct dump d = {0};
+	for (uint32_t i = 0; i < d->thread_count; i++) {
+		struct dump_thread *thread = &d->threads[i];
+		int32_t number;
+
+		if (thread->sampled && !(thread->status & (STATUS_ON_CPU | STATUS_UNKNOWN)) &&
+		    target_blocked_in(target, thread->id, &number))
+			thread->syscall = syscall_name(number);
+	}
+}
+
+int dump_take(struct dump *ret_dump, struct target *target, const struct sampler_options *options,
+              struct naming *naming)
+{
+	struct sampling sampling = {.target = target, .options = options};
+	struct dump d = {.naming = naming};
 	pthread_t thread;
 	int err = ring_new(&sampling.ring, RING_BYTES);
 
@@ -207,6 +270,7 @@ int dump_take(struct dump *ret_dump, struct target *target)
 		err = err ? err : sampling.err;
 	}
 	ring_free(sampling.ring);
+	name_syscalls(&d, target);
 	if (err) {
 		dump_release(&d);
 		return err;
@@ -219,10 +283,8 @@ int dump_take(struct dump *ret_dump, struct target *target)
 
 void dump_release(struct dump *dump)
 {
-	for (uint32_t i = 0; i < dump->symbol_room; i++) {
-		free(dump->symbols[i].name);
-		free(dump->symbols[i].file);
-	}
+	for (uint32_t i = 0; i < dump->symbol_room; i++)
+		release_symbol(&dump->symbols[i]);
 	for (uint32_t i = 0; i < dump->thread_count; i++) {
 		free(dump->threads[i].name);
 		free(dump->threads[i].frames);

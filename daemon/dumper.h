@@ -30,10 +30,11 @@ struct dump_labelled {
 
 struct dump_job {
 	enum dump_target target;
-	uint64_t mark;              /* to be done when this one has come by: what was sampled before it was asked for is in the history then */
-	struct history_query query; /* to_ns 0: to the mark */
-	char *what;                 /* files: what is dumped when it is not one process; owned, or NULL */
-	bool by_process;            /* files: one for each process, else one of them all */
+	uint64_t
+		mark; /* to be done when this one has come by: what was sampled before it was asked for is in the history then */
+	struct history_query query;  /* to_ns 0: to the mark */
+	char *what;                  /* files: what is dumped when it is not one process; owned, or NULL */
+	bool by_process;             /* files: one for each process, else one of them all */
 	const struct format *format; /* client */
 	struct control_reply *reply; /* client; the job's reference */
 	struct dump_labelled *parts; /* spool; owned */

@@ -16,7 +16,8 @@ static const char overview[] =
 	"\n"
 	"  sampled attach PID... [options]          profile until Ctrl-C, -d, or the last process' exit\n"
 	"  sampled run [options] -- COMMAND...      start a program and profile it from its start on\n"
-	"  sampled dump PID [--json]                one stack of every thread, now\n"
+	"  sampled dump PID [options]               one stack of every thread, now\n"
+	"  sampled dump --core FILE                 the same of a process that died and left a core\n"
 	"  sampled ctl COMMAND                      talk to the service: status list attach detach dump reload\n"
 	"  sampled convert IN... -o OUT             any readable format to any writable one; several are merged\n"
 	"  sampled report FILE... [options]         tables of any readable profile, as Python's pstats prints them\n"
@@ -42,10 +43,18 @@ static const char profile_options[] =
 	"How to sample:\n"
 	"  -r, --rate RATE         ticks a second: 1000, 1khz, 2.5khz, 10k; max: unthrottled; default 1000\n"
 	"  -d, --duration TIME     stop after: 2.5, 500ms, 10s, 5m, 1h, 1d; counted from the first tick\n"
-	"      --mode MODE         which samples count: wall (all, default), cpu (runnable), gil (holding the GIL)\n"
+	"      --mode MODE         which samples count: wall (all, default), cpu (runnable), gil (holding the GIL),\n"
+	"                          exception (handling one)\n"
 	"  -t, --thread NAME|TID   only this thread; may be given several times\n"
 	"      --idle, --no-idle   idle threads count in wall mode (default: they do)\n"
 	"      --gc, --no-gc       show garbage collection as a frame (default: shown)\n"
+	"      --native[=WHICH]    C frames between and above the Python ones, without the interpreter's machinery;\n"
+	"                          all: with it; leaf: only those that the innermost Python frame called;\n"
+	"                          extensions: without the interpreter, the C library and the dynamic linker;\n"
+	"                          marks: a frame <native> wherever C called Python; nothing is stopped\n"
+	"      --debuginfod        with --native: debug data that is not here is asked for at DEBUGINFOD_URLS\n"
+	"      --blocking          exact stacks: a thread that runs is stopped while it is read, for microseconds\n"
+	"      --opcodes           the innermost frame's current instruction as a frame of its own\n"
 	"      --jitter, --no-jitter\n"
 	"                          vary the time between ticks a little, the mean kept (default: on)\n"
 	"      --subprocesses      children too, present and future, and theirs\n"
@@ -75,11 +84,19 @@ static const char profile_options[] =
 	"write; a second SIGINT gives up.\n";
 
 static const char dump_usage[] =
-	"sampled dump PID [--json]\n"
+	"sampled dump PID [options]\n"
+	"sampled dump --core FILE [--exe FILE] [--json]\n"
 	"\n"
-	"Prints the stack of every Python thread of a process, innermost frame first, without stopping it.\n"
+	"Prints the stack of every Python thread of a process, innermost frame first, without stopping it;\n"
+	"or of one that died, from its core file.\n"
 	"\n"
+	"      --core FILE         read this core file (unpacked)\n"
+	"      --exe FILE          the program or libpython that was mapped, where it is not any more where\n"
+	"                          the core says; told by its build id. May be given again\n"
 	"      --json              as JSON\n"
+	"      --native[=WHICH]    C frames too, as for attach: all, leaf, extensions or marks\n"
+	"      --blocking          a thread that runs is stopped while it is read\n"
+	"      --version           print the version\n"
 	"  -h, --help              this text\n";
 
 static const char ctl_usage[] =
@@ -175,7 +192,7 @@ static const char diff_usage[] =
 	"                          of self time; with --sort total of total time\n";
 
 static const char daemon_usage[] =
-	"sampled daemon [--config FILE] [--check] [-v]\n"
+	"sampled daemon [--config FILE] [--check] [--socket PATH] [-v]\n"
 	"\n"
 	"The service: profiles the processes that its configuration names, sampled.conf(5), for as long as it\n"
 	"runs.\n"
@@ -183,8 +200,12 @@ static const char daemon_usage[] =
 	"      --config FILE       default: /etc/sampled/sampled.conf, and conf.d/*.conf beside it\n"
 	"      --check             say what is wrong with the configuration, and do nothing else; exit 2 if\n"
 	"                          anything is\n"
+	"      --socket PATH       where sampled ctl finds it; default /run/sampled/control.sock\n"
 	"  -v, --verbose           say what is found and passed over\n"
-	"  -h, --help              this text\n";
+	"      --version           print the version\n"
+	"  -h, --help              this text\n"
+	"\n"
+	"SIGUSR1 dumps, SIGHUP reads the configuration again, SIGTERM ends.\n";
 
 static const char filter_options[] =
 	"\n"

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "daemon/error.h"
+#include "daemon/naming.h"
 #include "exporters/facts.h"
 
 static int read_profile(struct loaded *to, struct input *in, const struct filters *filters, bool runs,
@@ -25,6 +26,10 @@ static int read_profile(struct loaded *to, struct input *in, const struct filter
 	err = to->format->read(in, builder, fault);
 	if (err == 0 || builder_error(builder)) {
 		err = builder_finish(builder, &to->profile);
+		if (!err && to->profile->named)
+			err = profile_name(&to->profile, named_of_profile, NULL);
+		if (!err)
+			naming_of_host(&to->profile);
 		if (err == -E2BIG)
 			fault_set(fault, err, "--from and --to take a part of it",
 			          "it has more samples than fit into this format");

@@ -124,12 +124,6 @@ static void print_cost(const struct service_status *status, struct buf *to)
 
 static void print_history(const struct service_status *status, struct buf *to)
 {
-	static const char *const levels[HISTORY_LEVELS] = {
-		[HISTORY_FINE] = "fine",
-		[HISTORY_MINUTE] = "minute",
-		[HISTORY_TEN_MINUTES] = "ten_minutes",
-		[HISTORY_FOLDED] = "folded",
-	};
 	const struct history_stats *h = &status->history;
 	bool holds = h->oldest_ns != 0 && h->oldest_ns < status->now_ns;
 
@@ -139,7 +133,7 @@ static void print_history(const struct service_status *status, struct buf *to)
 	         holds ? (double)(status->now_ns - h->oldest_ns) / (double)NS_PER_S : 0);
 	add_head(to, "sampled_history_slices", "gauge", "Slices of history, by detail.");
 	for (int i = 0; i < HISTORY_LEVELS; i++)
-		add_labelled(to, "sampled_history_slices", "level", levels[i], h->slices[i]);
+		add_labelled(to, "sampled_history_slices", "level", history_level_names[i], h->slices[i]);
 	add_head(to, "sampled_history_steps_total", "counter", "What was done to stay within the bound.");
 	for (int i = 0; i < HISTORY_STEPS; i++)
 		add_labelled(to, "sampled_history_steps_total", "step", history_step_names[i], h->steps[i]);

@@ -12,21 +12,37 @@
 #include "sampler/permission.h"
 #include "sampler/procfs.h"
 
-/* /proc hides threads from listings, but opens them by number as if they were processes. */
-static pid_t leader_of(pid_t pid)
+/* The number behind "\nKEY:\t" in /proc/PID/status, or what it is otherwise. */
+static pid_t status_number(pid_t pid, const char *key, pid_t otherwise)
 {
 	struct buf status = {0};
 	const char *line = NULL;
 	char path[64];
-	int leader = pid;
+	pid_t number = otherwise;
 
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
 	if (proc_read_file(path, &status, 64 * 1024) == 0)
-		line = strstr(buf_text(&status), "\nTgid:\t");
+		line = strstr(buf_text(&status), key);
 	if (line)
-		leader = atoi(line + strlen("\nTgid:\t"));
+		number = atoi(line + strlen(key));
 	buf_release(&status);
-	return leader;
+	return number;
+}
+
+/* /proc hides threads from listings, but opens them by number as if they were processes. */
+static pid_t leader_of(pid_t pid)
+{
+	return status_number(pid, "\nTgid:\t", pid);
+}
+
+int opening_check_stops(pid_t pid, struct fault *fault)
+{
+	pid_t tracer = status_number(pid, "\nTracerPid:\t", 0);
+
+	if (tracer == 0)
+		return 0;
+	return fault_set(fault, -EPERM, "a debugger or strace: end it, or go without --blocking and --native",
+	                 "process %d traces it, and only one may stop its threads", (int)tracer);
 }
 
 int opening_try(struct target **ret_target, pid_t pid, struct fault *fault)

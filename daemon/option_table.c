@@ -19,9 +19,11 @@ struct getopt_table {
 	int count;
 };
 
-static bool takes_value(const struct option_row *row)
+static int takes_value(const struct option_row *row)
 {
-	return row->text || row->read;
+	if (row->optional)
+		return optional_argument;
+	return row->text || row->read ? required_argument : no_argument;
 }
 
 static bool has_name(const struct getopt_table *t, const char *name)
@@ -41,14 +43,13 @@ static void add_rows(struct getopt_table *t, const struct option_row *rows)
 			continue;
 		assert(t->count < OPTION_ROWS_MAX); /* tables are the program's own */
 		t->rows[t->count] = rows;
-		t->options[t->count] = (struct option){.name = rows->name,
-		                                       .has_arg = takes_value(rows) ? required_argument : no_argument,
-		                                       .val = ROW_FIRST + t->count};
+		t->options[t->count] =
+			(struct option){.name = rows->name, .has_arg = takes_value(rows), .val = ROW_FIRST + t->count};
 		t->count++;
 		if (!rows->letter)
 			continue;
 		t->letters[used++] = rows->letter;
-		if (takes_value(rows))
+		if (takes_value(rows) == required_argument)
 			t->letters[used++] = ':';
 	}
 }

@@ -20,6 +20,8 @@ struct option_row {
 	/* With a value, read into `into`; option is as it was given ("-o", "--output"). 0, or -errno with *fault filled. */
 	int (*read)(void *into, const char *option, const char *text, struct fault *fault);
 	void *into;
+	/* The value that is read may be left out: it stands behind "=" only, and text is NULL without. Not with a letter. */
+	bool optional;
 	/* Without a value, and refused with this reason; hint may be NULL. */
 	const char *refused, *hint;
 };

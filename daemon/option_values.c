@@ -9,6 +9,7 @@
 #include "daemon/parse.h"
 #include "exporters/format.h"
 #include "exporters/push_request.h"
+#include "sampler/sampler.h"
 
 int option_read_pattern(void *pattern, const char *option, const char *text, struct fault *fault)
 {
@@ -63,6 +64,27 @@ int option_read_percent(void *percent, const char *option, const char *text, str
 		return fault_set(fault, -EINVAL, "0 to 100", "%s %s: not a percentage", option, text);
 	*(double *)percent = value;
 	return 0;
+}
+
+int option_read_native(void *native, const char *option, const char *text, struct fault *fault)
+{
+	static const struct {
+		const char *name;
+		enum native_frames native;
+	} choices[] = {
+		{"all", NATIVE_ALL}, {"leaf", NATIVE_LEAF}, {"extensions", NATIVE_EXTENSIONS}, {"marks", NATIVE_MARKS}};
+	enum native_frames *ret_native = native;
+
+	if (!text) {
+		*ret_native = NATIVE_CALLS;
+		return 0;
+	}
+	for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++)
+		if (strcmp(text, choices[i].name) == 0) {
+			*ret_native = choices[i].native;
+			return 0;
+		}
+	return fault_set(fault, -EINVAL, "all, leaf, extensions or marks", "%s=%s: no such choice", option, text);
 }
 
 int option_read_push_type(void *type, const char *option, const char *text, struct fault *fault)

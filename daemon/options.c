@@ -29,19 +29,12 @@ static int read_duration(void *duration_ns, const char *option, const char *text
 
 static int read_mode(void *mode, const char *option, const char *text, struct fault *fault)
 {
-	static const struct {
-		const char *name;
-		enum sample_mode mode;
-	} modes[] = {{"wall", MODE_WALL}, {"cpu", MODE_CPU}, {"gil", MODE_GIL}};
-
-	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
-		if (strcmp(text, modes[i].name) == 0) {
-			*(enum sample_mode *)mode = modes[i].mode;
+	for (unsigned i = 0; i < SAMPLE_MODES; i++)
+		if (strcmp(text, sample_mode_names[i]) == 0) {
+			*(enum sample_mode *)mode = (enum sample_mode)i;
 			return 0;
 		}
-	if (strcmp(text, "exception") == 0)
-		return fault_set(fault, -EINVAL, "wall, cpu or gil work", "%s exception: not built yet", option);
-	return fault_set(fault, -EINVAL, "wall, cpu or gil", "%s %s: no such mode", option, text);
+	return fault_set(fault, -EINVAL, "wall, cpu, gil or exception", "%s %s: no such mode", option, text);
 }
 
 static int read_text(void *list, const char *option, const char *text, struct fault *fault)
@@ -77,6 +70,14 @@ static int check_push(struct options *o, struct fault *fault)
 	return o->push ? push_check_url(o->push, fault) : 0;
 }
 
+static int check_debuginfod(const struct options *o, struct fault *fault)
+{
+	if (o->debuginfod && (o->native == NATIVE_OFF || o->native == NATIVE_MARKS))
+		return fault_set(fault, -EINVAL, "--native, or --native=all, leaf or extensions",
+		                 "--debuginfod: goes with native frames");
+	return 0;
+}
+
 int options_read(struct options *ret_options, int argc, char **argv, bool stop_early, struct fault *fault)
 {
 	struct options *o = ret_options;
@@ -105,9 +106,10 @@ int options_read(struct options *ret_options, int argc, char **argv, bool stop_e
 		{"push-type", .read = option_read_push_type, .into = &o->push_type},
 		{"quiet", 'q', .yes = &o->quiet},
 		{"verbose", 'v', .yes = &o->verbose},
-		{"native", .refused = later},
-		{"blocking", .refused = later},
-		{"opcodes", .refused = later},
+		{"native", .read = option_read_native, .into = &o->native, .optional = true},
+		{"blocking", .yes = &o->blocking},
+		{"opcodes", .yes = &o->opcodes},
+		{"debuginfod", .yes = &o->debuginfod},
 		{"async", .refused = later},
 		{"locals", .refused = later},
 		{.name = NULL},
@@ -121,7 +123,7 @@ int options_read(struct options *ret_options, int argc, char **argv, bool stop_e
 	                      .jitter = true,
 	                      .push_type = PUSH_TYPES};
 	first = option_table_read(rows, NULL, argc, argv, stop_early, &o->action, fault);
-	if (first >= 0 && check_push(o, fault))
+	if (first >= 0 && (check_push(o, fault) || check_debuginfod(o, fault)))
 		first = -EINVAL;
 	if (first < 0) {
 		options_release(o);

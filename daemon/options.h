@@ -13,6 +13,7 @@
 #include "daemon/option_values.h"
 #include "exporters/format.h"
 #include "exporters/push_request.h"
+#include "sampler/sampler.h"
 
 enum { TEXT_LIST_MAX = 64 }; /* how often -f or -o may be given */
 
@@ -35,6 +36,8 @@ struct options {
 	enum sample_mode mode;
 	struct thread_list threads; /* each -t */
 	struct pattern omit, stop;
+	enum native_frames native;
+	bool blocking, opcodes, debuginfod;
 	bool idle, gc, jitter, subprocesses, stats, realtime, svg, quiet, verbose;
 	char **operands; /* PIDs, or the command and its arguments; NULL-terminated, in argv */
 	int operand_count;

@@ -12,6 +12,7 @@
 
 #include "aggregator/profile.h"
 #include "base/fault.h"
+#include "daemon/naming.h"
 #include "daemon/options.h"
 #include "daemon/push_child.h"
 #include "daemon/recorder.h"
@@ -30,6 +31,7 @@ struct outputs {
 	size_t count;
 	struct export_options options;
 	struct recorder recorder; /* used where outputs_record() */
+	struct naming *naming;    /* owned; NULL: native frames are not asked for */
 	struct push_child *push;  /* owned; NULL: nothing is pushed */
 	struct writer *writer;    /* owned; one file is written at a time */
 	pthread_mutex_t lock;     /* guards tmp_path, so that another thread can give up */
@@ -57,12 +59,18 @@ int outputs_check(struct outputs *outputs);
 bool outputs_record(const struct outputs *outputs);
 bool outputs_use_stdout(const struct outputs *outputs);
 
-/* Ends the recording and, where it has a name, prints it as that of a file. 0 or -errno, after it was reported. */
-int outputs_finish_recording(struct outputs *outputs);
+/* Starts what names native frames, where they are asked for; before there are other threads, and before any target is opened. */
+void outputs_start_naming(struct outputs *outputs, const struct options *options);
+/* Fits struct aggregator_options, on_record: records and mappings go where they are needed. */
+void outputs_take(void *outputs, const struct rec_head *record, const struct record_fate *fate);
+
+/* Ends the recording, with the names of what is in the profile (as it was sampled; NULL: there is none), and, where it has a name, prints it as
+ * that of a file. 0 or -errno, after it was reported. */
+int outputs_finish_recording(struct outputs *outputs, const struct profile *profile);
 /* Writes a profile in every format: the final one, or, when its sequence number is not 0, a snapshot. Each file's
  * name is printed on standard output when the file is whole. An output that fails is reported and does not keep
- * the others from being written. 0 or the first -errno. */
-int outputs_write(struct outputs *outputs, const struct profile *profile);
+ * the others from being written. Native frames get their names before: *profile is replaced. 0 or the first -errno. */
+int outputs_write(struct outputs *outputs, struct profile **profile);
 
 /* From another thread, while outputs_write() runs: removes the temporary file. No more are made: the caller must
  * exit. */

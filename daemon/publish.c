@@ -39,10 +39,10 @@ static void note_error(struct publisher *p, int err)
 	pthread_mutex_unlock(&p->lock);
 }
 
-static int write_snapshot(struct publisher *p, const struct request *request)
+static int write_snapshot(struct publisher *p, struct request *request)
 {
 	if (request->profile)
-		return outputs_write(p->outputs, request->profile);
+		return outputs_write(p->outputs, &request->profile);
 	error_note("cannot write snapshot %" PRIu64 ": out of memory", request->sequence);
 	return -ENOMEM;
 }
@@ -71,12 +71,12 @@ static void write_final(struct publisher *p)
 	struct profile *profile = NULL;
 	int err;
 
-	note_error(p, outputs_finish_recording(p->outputs));
 	err = aggregator_profile(p->aggregator, &profile);
+	note_error(p, outputs_finish_recording(p->outputs, profile));
 	if (err)
 		error_note("cannot write the profile: out of memory");
 	else
-		err = outputs_write(p->outputs, profile);
+		err = outputs_write(p->outputs, &profile);
 	note_error(p, err);
 	note_error(p, outputs_finish_push(p->outputs));
 	pthread_mutex_lock(&p->lock);

@@ -11,7 +11,7 @@
 #include "daemon/option_table.h"
 #include "daemon/push_config.h"
 #include "daemon/push_loop.h"
-#include "daemon/sandbox.h"
+#include "exporters/sandbox.h"
 
 #define ONCE_GIVE_UP_NS (30 * NS_PER_S)
 
@@ -102,20 +102,9 @@ int push_main(int argc, char **argv)
 		{"url", .text = &o.url},       {"type", .text = &o.type},
 		{"listen", .text = &o.listen}, {.name = NULL},
 	};
-	enum option_action action;
-	struct fault fault;
-	int first = option_table_read(rows, NULL, argc, argv, false, &action, &fault);
+	int status;
 
-	if (first < 0)
-		return error_usage(&fault);
-	if (action == OPTIONS_HELP)
-		return help_print(argv[0]);
-	if (action == OPTIONS_VERSION)
-		return help_print_version();
-	if (first < argc) {
-		fault_set(&fault, -EINVAL, "sampled push --help lists the options", "push: %s: takes no operand",
-		          argv[first]);
-		return error_usage(&fault);
-	}
+	if (command_without_operands(argc, argv, rows, "sampled push --help lists the options", &status))
+		return status;
 	return push(&o);
 }

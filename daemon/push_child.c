@@ -16,7 +16,7 @@
 #include "base/tempfile.h"
 #include "daemon/error.h"
 #include "daemon/push_loop.h"
-#include "daemon/sandbox.h"
+#include "exporters/sandbox.h"
 #include "daemon/spool_write.h"
 #include "exporters/facts.h"
 #include "exporters/service_name.h"

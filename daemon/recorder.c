@@ -101,6 +101,14 @@ void recorder_take(void *recorder, const struct rec_head *record, const struct r
 	report(r);
 }
 
+void recorder_names(struct recorder *r, const struct profile *profile, named_frames *frames, void *context)
+{
+	if (!r->writer || r->failed)
+		return;
+	recording_writer_names(r->writer, profile, frames, context);
+	report(r);
+}
+
 int recorder_finish(struct recorder *r)
 {
 	struct tally tally;

@@ -26,6 +26,9 @@ int recorder_check(const char *path, struct fault *fault);
 int recorder_start(struct recorder *recorder, struct aggregator *aggregator, const struct options *options);
 /* Fits struct aggregator_options, on_record. */
 void recorder_take(void *recorder, const struct rec_head *record, const struct record_fate *fate);
+/* Before the end: what native frames are called, of the whole profile before it got names (recording_writer_names()). After the aggregator's thread
+ * has ended. */
+void recorder_names(struct recorder *recorder, const struct profile *profile, named_frames *frames, void *context);
 /* Ends the recording. After the aggregator's thread has ended. 0 or the first error of all writing, which was reported. */
 int recorder_finish(struct recorder *recorder);
 /* What is recorded, with its runs, up to the mark with this number (0: all). Any thread, while it is being written. 0 or -errno with *fault

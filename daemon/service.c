@@ -17,11 +17,11 @@
 #include "daemon/control_protocol.h"
 #include "daemon/error.h"
 #include "daemon/notify.h"
-#include "daemon/sandbox.h"
+#include "exporters/sandbox.h"
 #include "daemon/service_log.h"
 #include "daemon/service_state.h"
 
-#define RING_BYTES  (UINT64_C(2) << 20)
+#define RING_BYTES (UINT64_C(2) << 20)
 #define LOOK_NS    (1 * NS_PER_S) /* at the budget, and for the sign of life */
 enum { MMAP_BYTES = 32 * 1024, TRIM_BYTES = 256 * 1024 };
 
@@ -94,8 +94,10 @@ static int open_events(struct service *s)
 static int start(struct service *s, struct fault *fault)
 {
 	const struct config *c = s->config;
-	const struct sampler_options sampling = {
-		.interval_ns = c->service.interval_ns, .jitter = c->service.jitter, .gc = c->service.gc};
+	const struct sampler_options sampling = {.interval_ns = c->service.interval_ns,
+	                                         .jitter = c->service.jitter,
+	                                         .gc = c->service.gc,
+	                                         .exceptions = true};
 	const struct history_options history = {.memory_max_bytes = c->budget.memory_bytes};
 	struct watch_options watching = {.config = c,
 	                                 .epoll_fd = s->epoll_fd,

@@ -98,6 +98,8 @@ static void use_config(struct service *s, struct config *config, struct triggers
 	service_set_modes(s, config);
 	watch_reconfigure(s->watch, config);
 	collector_set_slice(s->collector, config->history.slice_ns);
+	history_set_memory(collector_lock(s->collector), config->budget.memory_bytes);
+	collector_unlock(s->collector);
 	s->governor.budget = config->budget.cpu;
 	triggers_free(s->triggers);
 	s->triggers = triggers;

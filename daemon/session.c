@@ -52,8 +52,15 @@ void session_block_signals(sigset_t *ret_before)
 static int make_pipeline(struct session *s)
 {
 	const struct options *o = s->options;
-	struct sampler_options sampling = {
-		.interval_ns = o->interval_ns, .jitter = o->jitter, .gc = o->gc, .realtime = o->realtime};
+	struct sampler_options sampling = {.interval_ns = o->interval_ns,
+	                                   .jitter = o->jitter,
+	                                   .gc = o->gc,
+	                                   .realtime = o->realtime,
+	                                   .native = o->native,
+	                                   .blocking = o->blocking,
+	                                   .opcodes = o->opcodes,
+	                                   .cpu_time = true,
+	                                   .exceptions = o->mode == MODE_EXCEPTION};
 	struct aggregator_options aggregation = {
 		.mode = o->mode,
 		.idle = o->idle,
@@ -63,8 +70,8 @@ static int make_pipeline(struct session *s)
 		.thread_filter_count = o->threads.count,
 		.interval_ns = o->interval_ns,
 		.memory_max_bytes = TREES_MAX_BYTES,
-		.on_record = outputs_record(&s->outputs) ? recorder_take : NULL,
-		.on_record_context = &s->outputs.recorder,
+		.on_record = s->outputs.naming || outputs_record(&s->outputs) ? outputs_take : NULL,
+		.on_record_context = &s->outputs,
 	};
 	int err = ring_new(&s->ring, o->interval_ns <= RING_FAST_INTERVAL_NS ? RING_FAST_BYTES : RING_BYTES);
 
@@ -87,6 +94,7 @@ int session_open(struct session *ret_session, const struct options *options, str
 
 	*s = (struct session){.options = options, .outputs = *outputs, .signal_fd = -1, .timer_fd = -1};
 	fill_signals(&signals);
+	outputs_start_naming(&s->outputs, options);
 	err = make_pipeline(s);
 	if (!err)
 		s->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -100,6 +108,8 @@ int session_open(struct session *ret_session, const struct options *options, str
 		return err;
 	}
 	targets_init(&s->targets, s->sampler, s->places, options->subprocesses, options->verbose);
+	s->targets.stops = sampler_stops(&(struct sampler_options){.native = options->native, .blocking = options->blocking});
+	s->targets.marks = options->native == NATIVE_MARKS;
 	return 0;
 }
 
@@ -195,10 +205,16 @@ static bool is_for_command(struct session *s, uint32_t signal)
 
 static void reap_command(struct session *s)
 {
+	siginfo_t info = {0};
 	int status;
 
-	/* Stopped and continued children are not asked for: only an end is reported. */
-	if (s->command && !s->command_ended && waitpid(s->command, &status, WNOHANG) == s->command) {
+	if (!s->command || s->command_ended)
+		return;
+	/* Its stops are the sampler's to hear of, which may have stopped it (--blocking): they are only looked at, until it ended. */
+	if (waitid(P_PID, (id_t)s->command, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+	    (info.si_code != CLD_EXITED && info.si_code != CLD_KILLED && info.si_code != CLD_DUMPED))
+		return;
+	if (waitpid(s->command, &status, WNOHANG) == s->command) {
 		s->command_ended = true;
 		s->command_status = status;
 		stop(s);

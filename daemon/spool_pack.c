@@ -163,7 +163,8 @@ static int name_empty_stacks(struct profile *ret_named, const struct profile *of
 		err = -ENOMEM;
 	if (!err) {
 		memcpy(named.symbols, of->symbols, of->symbol_count * sizeof(*named.symbols));
-		named.symbols[of->symbol_count] = (struct symbol){.name = no_frames, .file = "", .kind = FRAME_SPECIAL};
+		named.symbols[of->symbol_count] = (struct symbol){
+			.name = no_frames, .file = "", .module = "", .build_id = "", .kind = FRAME_SPECIAL};
 		named.symbol_count++;
 		named.has_runs = false; /* they would still name the root */
 		memcpy(named.threads, of->threads, of->thread_count * sizeof(*named.threads));

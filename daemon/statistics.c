@@ -9,6 +9,7 @@
 #include "base/utf8.h"
 #include "daemon/error.h"
 #include "daemon/load.h"
+#include "exporters/native.h"
 
 /* "Sat Nov 21 22:37:41 2026    profile.pstats", as pstats shows it. */
 static void add_file(struct buf *to, const char *path)
@@ -35,14 +36,20 @@ static int keep_unit(struct statistics *s)
 
 static int take_profile(struct statistics *s, const struct profile *profile, bool strip_dirs)
 {
+	struct profile *shown = NULL;
 	int err;
 
 	callgraph_init(&s->graph);
 	s->graph.strip_dirs = strip_dirs;
 	s->has_on_cpu = profile_has(profile, VALUE_ON_CPU);
 	s->has_gil = profile_has(profile, VALUE_GIL);
-	err = callgraph_add_profile(&s->graph, profile);
-	return err ? err : keep_unit(s);
+	err = native_needs_showing(profile) ? native_show(profile, &shown) : 0;
+	if (!err)
+		err = callgraph_add_profile(&s->graph, shown ? shown : profile);
+	if (!err)
+		err = keep_unit(s);
+	profile_free(shown);
+	return err;
 }
 
 /* A call graph moves out of what was loaded. */

@@ -93,12 +93,6 @@ static void add_states(const struct service_status *status, const struct status_
 
 static void add_history(const struct service_status *status, struct buf *to)
 {
-	static const char *const levels[HISTORY_LEVELS] = {
-		[HISTORY_FINE] = "fine",
-		[HISTORY_MINUTE] = "minute",
-		[HISTORY_TEN_MINUTES] = "ten_minutes",
-		[HISTORY_FOLDED] = "folded",
-	};
 	const struct history_stats *h = &status->history;
 	bool holds = h->oldest_ns != 0 && h->oldest_ns < status->now_ns;
 
@@ -106,7 +100,7 @@ static void add_history(const struct service_status *status, struct buf *to)
 	add_number(to, ",", "bound_bytes", h->max_bytes);
 	buf_printf(to, ",\"reach_s\":%.3f,\"slices\":", holds ? seconds(status->now_ns - h->oldest_ns) : 0.0);
 	for (int i = 0; i < HISTORY_LEVELS; i++)
-		add_number(to, i ? "," : "{", levels[i], h->slices[i]);
+		add_number(to, i ? "," : "{", history_level_names[i], h->slices[i]);
 	buf_puts(to, "},\"steps\":");
 	for (int i = 0; i < HISTORY_STEPS; i++)
 		add_number(to, i ? "," : "{", history_step_names[i], h->steps[i]);

@@ -11,6 +11,7 @@
 #include "daemon/terminal.h"
 #include "exporters/facts.h"
 #include "exporters/functions.h"
+#include "exporters/native.h"
 #include "base/utf8.h"
 
 enum { TOP_COUNT = 3, PROCESS_COLUMNS = 100, NAME_COLUMNS = 80 };
@@ -72,6 +73,26 @@ static void print_losses(const struct facts *facts)
 	print("  not sampled  %s of thread time", fact_text(facts, "unsampled_ns"));
 }
 
+/* What was asked for by --native and --blocking; else nothing. */
+static void print_native(const struct facts *facts)
+{
+	const struct rec_facts *sum = &facts->sum;
+	char within[32];
+
+	if (sum->native || sum->native_cut || sum->native_mismatched || sum->native_failed)
+		print("  native       all frames in %s samples, the innermost in %s; left out %s, not had %s",
+		      fact_text(facts, "native"), fact_text(facts, "native_cut"), fact_text(facts, "native_mismatched"),
+		      fact_text(facts, "native_failed"));
+	if (sum->stops == 0 && sum->stops_given_up == 0)
+		return;
+	facts_time_text(within, sizeof(within), facts_stop_ns(sum, 99));
+	print("  stops        %s, median %s, 99 %% within %s, longest %s; given up %s; %llu may have interrupted a "
+	      "system "
+	      "call",
+	      fact_text(facts, "stops"), fact_text(facts, "stop_median_ns"), within, fact_text(facts, "stop_max_ns"),
+	      fact_text(facts, "stops_given_up"), (unsigned long long)sum->eintr_risk);
+}
+
 static void print_times(const struct profile *profile)
 {
 	static const struct {
@@ -96,7 +117,9 @@ static void print_function(const struct symbol *symbol, double self_percent)
 	struct buf text = {0};
 
 	utf8_fit(&text, symbol->name, NAME_COLUMNS, false);
-	if (symbol->file[0]) /* a special frame, such as <GC>, has none */
+	if (symbol->module[0] && !symbol->file[0] && !strstr(symbol->name, "+0x"))
+		buf_printf(&text, " (%s)", native_module_name(symbol->module));
+	else if (symbol->file[0]) /* a special frame, such as <GC>, has none */
 		buf_printf(&text, " (%s:%u)", symbol->file, symbol->first_line);
 	print("  self %5.1f %%  %s", self_percent, buf_text(&text));
 	buf_release(&text);
@@ -143,6 +166,7 @@ void summary_print(const struct profile *profile, bool stats, const struct ring 
 	facts_make(&facts, profile);
 	print_head(profile, &facts);
 	print_losses(&facts);
+	print_native(&facts);
 	print_times(profile);
 	print_top(profile);
 	if (stats)

@@ -132,13 +132,18 @@ int targets_add(struct targets *targets, pid_t pid, enum member_origin origin)
 	return 0;
 }
 
-static void note_attached(const struct targets *t, const struct target *target)
+static void note_attached(struct targets *t, const struct target *target)
 {
 	const struct pyproc *proc = target_proc(target);
 
 	if (t->verbose)
 		error_note("attached to process %d: Python %s, found by %s", (int)proc->pid, proc->version_text,
 		           proc->found_by);
+	if (t->marks && proc->abi.frames == FRAMES_HEAP) {
+		error_note("Python %s does not tell where C calls Python: no <native> marks (3.11 and later have them)",
+		           proc->version_text);
+		t->marks = false;
+	}
 }
 
 static void try_member(struct targets *t, struct member *m)
@@ -148,6 +153,8 @@ static void try_member(struct targets *t, struct member *m)
 	struct fault fault;
 	int err = check_alive(m->pid, &m->start_time, &fault);
 
+	if (!err && t->stops)
+		err = opening_check_stops(m->pid, &fault);
 	if (!err)
 		err = opening_try(&target, m->pid, &fault);
 	if (!err && target_proc(target)->start_time != m->start_time) {

@@ -35,6 +35,7 @@ struct targets {
 	struct sampler *sampler; /* not owned */
 	struct places *places;   /* not owned; where the sources of what is sampled are */
 	bool follow_children, verbose;
+	bool stops; /* their threads will be stopped */
 	struct member *members; /* owned */
 	size_t count, room;
 	size_t sampled;            /* members that the sampler has */
@@ -44,6 +45,7 @@ struct targets {
 	uint64_t next_look_ns;     /* at the places of sources */
 	size_t next_place;         /* index of the member to begin with */
 	bool full_reported;
+	bool marks; /* <native> marks were asked for: say once where they cannot be had */
 	enum exit_status worst; /* of the failures to attach that count */
 };
 

@@ -72,6 +72,19 @@ uint32_t callgraph_function(struct callgraph *graph, const char *name, size_t na
 	return index;
 }
 
+void callgraph_set_module(struct callgraph *graph, uint32_t function, const char *module)
+{
+	uint32_t number;
+
+	if (graph->err || !module[0] || graph->functions[function].module)
+		return;
+	number = text_set_add(&graph->texts, module, strlen(module));
+	if (number == INTERN_FAILED)
+		graph->err = -ENOMEM;
+	else
+		graph->functions[function].module = number + 1;
+}
+
 struct callgraph_edge *callgraph_edge(struct callgraph *graph, uint32_t caller, uint32_t callee)
 {
 	uint32_t index = INTERN_FAILED;
@@ -159,6 +172,7 @@ int callgraph_add(struct callgraph *graph, const struct callgraph *other)
 		return graph->err = -ENOMEM;
 	}
 	graph->has_samples = other->has_samples && (graph->function_count == 0 || graph->has_samples);
+	graph->has_cpu = other->has_cpu && (graph->function_count == 0 || graph->has_cpu);
 	for (uint32_t i = 0; i < other->function_count && !graph->err; i++) {
 		const struct callgraph_function *from = &other->functions[i];
 		size_t name_bytes, file_bytes;
@@ -169,6 +183,8 @@ int callgraph_add(struct callgraph *graph, const struct callgraph *other)
 		functions[i] = callgraph_function(graph, name, name_bytes, file, file_bytes, from->line);
 		if (functions[i] == INTERN_FAILED)
 			break;
+		if (from->module)
+			callgraph_set_module(graph, functions[i], text_set_get(&other->texts, from->module - 1, NULL));
 		to = &graph->functions[functions[i]];
 		call_sums_add(&to->sums, &from->sums);
 		if (from->has_sums)
@@ -176,6 +192,8 @@ int callgraph_add(struct callgraph *graph, const struct callgraph *other)
 		to->self_samples += from->self_samples;
 		to->on_cpu_ns += from->on_cpu_ns;
 		to->gil_ns += from->gil_ns;
+		to->cpu_ns += from->cpu_ns;
+		to->cpu_total_ns += from->cpu_total_ns;
 	}
 	for (uint32_t i = 0; i < other->entry_count && !graph->err; i++)
 		callgraph_give_sums(graph, entries[i]);
@@ -187,6 +205,7 @@ int callgraph_add(struct callgraph *graph, const struct callgraph *other)
 			break;
 		call_sums_add(&edge->sums, &from->sums);
 		edge->outer_samples += from->outer_samples;
+		edge->outer_cpu_ns += from->outer_cpu_ns;
 		edge->outer_s += from->outer_s;
 	}
 	graph->sampled_s += other->sampled_s;

@@ -25,11 +25,14 @@ struct call_sums {
 struct callgraph_function {
 	uint32_t name, file; /* numbers in texts */
 	uint32_t line;       /* of its definition; 0: unknown */
+	uint32_t module;     /* of native code, a number in texts + 1: of the first that was added; 0: none */
 	bool has_sums;       /* false: only ever named as a caller */
 	uint32_t entry;      /* of those with sums, the how manyth to get them: the order of the file */
 	struct call_sums sums;
 	uint64_t self_samples;      /* samples that end in it; 0 where the graph has none (has_samples) */
 	uint64_t on_cpu_ns, gil_ns; /* self; 0 where the profile has no such values */
+	uint64_t cpu_ns,
+		cpu_total_ns; /* on a CPU as the kernel counted, itself and with what it calls; 0 where has_cpu is false */
 };
 
 struct callgraph_edge {
@@ -37,7 +40,7 @@ struct callgraph_edge {
 	struct call_sums sums;   /* of the callee, as far as this caller called it; each counted once a sample */
 	/* Of these, the samples whose outermost frame of the callee was called by this caller: over all callers, and no caller, they add up to the
 	 * callee's total, also under recursion. What was read from a file has them by what the file says. */
-	uint64_t outer_samples;
+	uint64_t outer_samples, outer_cpu_ns;
 	double outer_s;
 };
 
@@ -54,6 +57,7 @@ struct callgraph {
 	double sampled_s;             /* all self times */
 	bool from_samples;            /* calls are counts of samples, not of calls */
 	bool has_samples;             /* self_samples and outer_samples are known: it was made from profiles */
+	bool has_cpu;                 /* cpu_ns, cpu_total_ns and outer_cpu_ns are known */
 	bool edges_are_counts; /* the file had counts of calls for edges and nothing else; their times are guessed */
 	bool strip_dirs;       /* files go in by their last part; set it before the first function */
 	/* Where the profile's costs lie, if with_lines says so before it is added: parts of the functions' self values, and of the edges' calls and
@@ -75,6 +79,8 @@ void callgraph_release(struct callgraph *graph);
 /* The index of the function with this content, added without sums when there is none yet; INTERN_FAILED: no memory. */
 uint32_t callgraph_function(struct callgraph *graph, const char *name, size_t name_bytes, const char *file,
                             size_t file_bytes, uint32_t line);
+/* The function has this module, unless it has one already or it is "". */
+void callgraph_set_module(struct callgraph *graph, uint32_t function, const char *module);
 /* The same of an edge. The pointer is good until the next one. NULL: no memory. */
 struct callgraph_edge *callgraph_edge(struct callgraph *graph, uint32_t caller, uint32_t callee);
 /* Texts may hold anything, NULs too, where they were read from a file; these two end at the first one. */

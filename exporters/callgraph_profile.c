@@ -65,16 +65,23 @@ static uint32_t line_of(const struct folding *f, uint32_t n)
 	return node->line ? node->line : f->profile->symbols[node->symbol].first_line;
 }
 
+static uint64_t cpu_of(const struct folding *f, const uint64_t *values)
+{
+	return profile_has(f->profile, VALUE_CPU) ? values[VALUE_CPU] : 0;
+}
+
 static int add_self_line(struct folding *f, uint32_t n)
 {
 	const struct node *node = &f->tree->nodes[n];
 
-	if (!f->graph->with_lines || (node->self[VALUE_SAMPLES] == 0 && node->self[f->by] == 0))
+	if (!f->graph->with_lines ||
+	    (node->self[VALUE_SAMPLES] == 0 && node->self[f->by] == 0 && cpu_of(f, node->self) == 0))
 		return 0;
 	return line_costs_add(&f->graph->self_lines, &(struct line_cost){.of = f->functions[node->symbol],
 	                                                                 .line = line_of(f, n),
 	                                                                 .samples = node->self[VALUE_SAMPLES],
-	                                                                 .weight = node->self[f->by]});
+	                                                                 .weight = node->self[f->by],
+	                                                                 .cpu_ns = cpu_of(f, node->self)});
 }
 
 /* is_open: an outer frame of the callee has these samples already. */
@@ -88,7 +95,8 @@ static int add_call_line(struct folding *f, uint32_t n, uint32_t edge, bool is_o
 	                                                                 .line = line_of(f, f->tree->nodes[n].parent),
 	                                                                 .calls = totals[VALUE_SAMPLES],
 	                                                                 .samples = is_open ? 0 : totals[VALUE_SAMPLES],
-	                                                                 .weight = is_open ? 0 : totals[f->by]});
+	                                                                 .weight = is_open ? 0 : totals[f->by],
+	                                                                 .cpu_ns = is_open ? 0 : cpu_of(f, totals)});
 }
 
 static int enter(struct folding *f, uint32_t n)
@@ -97,6 +105,7 @@ static int enter(struct folding *f, uint32_t n)
 	struct callgraph_function *function = &f->graph->functions[f->functions[node->symbol]];
 	uint32_t *open = &f->open_functions[f->functions[node->symbol]];
 	struct call_sums sums = sums_of(f, n, *open > 0);
+	uint64_t outer_cpu_ns;
 
 	callgraph_give_sums(f->graph, f->functions[node->symbol]);
 	function->self_samples += node->self[VALUE_SAMPLES];
@@ -105,6 +114,9 @@ static int enter(struct folding *f, uint32_t n)
 		function->on_cpu_ns += node->self[VALUE_ON_CPU];
 	if (profile_has(f->profile, VALUE_GIL))
 		function->gil_ns += node->self[VALUE_GIL];
+	outer_cpu_ns = *open > 0 ? 0 : cpu_of(f, f->totals + (size_t)n * VALUE_COUNT);
+	function->cpu_ns += cpu_of(f, node->self);
+	function->cpu_total_ns += outer_cpu_ns;
 	f->graph->sampled_s += sums.self_s;
 	if (add_self_line(f, n))
 		return -ENOMEM;
@@ -123,6 +135,7 @@ static int enter(struct folding *f, uint32_t n)
 		call_sums_add(&edge->sums, &sums);
 		edge->outer_samples += outer.primitive_calls;
 		edge->outer_s += outer.total_s;
+		edge->outer_cpu_ns += outer_cpu_ns;
 		f->open_edges[index]++;
 		f->edge_of[n] = index + 1;
 	}
@@ -166,7 +179,7 @@ static int add_empty_stacks(struct folding *f)
 	for (uint32_t i = 0; i < f->profile->thread_count; i++)
 		for (size_t v = 0; v < VALUE_COUNT; v++)
 			sum.self[v] += f->profile->threads[i].nodes[0].self[v];
-	if (sum.self[VALUE_SAMPLES] == 0 && sum.self[f->by] == 0)
+	if (sum.self[VALUE_SAMPLES] == 0 && sum.self[f->by] == 0 && cpu_of(f, sum.self) == 0)
 		return 0;
 	index = callgraph_function(f->graph, CALLGRAPH_EMPTY, strlen(CALLGRAPH_EMPTY), "", 0, 0);
 	if (index == INTERN_FAILED)
@@ -183,6 +196,8 @@ static int add_empty_stacks(struct folding *f)
 		function->on_cpu_ns += sum.self[VALUE_ON_CPU];
 	if (profile_has(f->profile, VALUE_GIL))
 		function->gil_ns += sum.self[VALUE_GIL];
+	function->cpu_ns += cpu_of(f, sum.self);
+	function->cpu_total_ns += cpu_of(f, sum.self);
 	f->graph->sampled_s += sums.self_s;
 	return 0;
 }
@@ -211,6 +226,7 @@ int callgraph_add_profile(struct callgraph *graph, const struct profile *profile
 	graph->unit = graph->is_time ? "seconds" : f.by == VALUE_SAMPLES ? "samples" : unit;
 	graph->process = graph->function_count == 0 && profile->process_count == 1 ? profile->processes : NULL;
 	graph->has_samples = graph->function_count == 0 || graph->has_samples;
+	graph->has_cpu = profile_has(profile, VALUE_CPU) && (graph->function_count == 0 || graph->has_cpu);
 	graph->from_samples = true;
 	f.scale = graph->is_time ? 1 / (double)NS_PER_S : 1;
 	f.functions = functions;
@@ -220,6 +236,8 @@ int callgraph_add_profile(struct callgraph *graph, const struct profile *profile
 
 		functions[i] = callgraph_function(graph, symbol->name, strlen(symbol->name), symbol->file,
 		                                  strlen(symbol->file), symbol->first_line);
+		if (!graph->err)
+			callgraph_set_module(graph, functions[i], symbol->module);
 		err = graph->err;
 	}
 	f.open_functions = calloc(graph->function_count + (size_t)1, sizeof(*f.open_functions));

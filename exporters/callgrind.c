@@ -25,14 +25,15 @@ struct callgrind {
 	double scale;                              /* of a unit of the graph's times, in the file's */
 	uint32_t *first, *edges;                   /* by caller */
 	struct line_cost *self_lines, *call_lines; /* sorted */
-	bool *file_known, *known;                  /* their numbers have been given a text */
-	bool *is_ambiguous; /* another function has its name and file: readers would make them one */
+	bool has_modules, *module_known;
+	bool *file_known, *known; /* their numbers have been given a text */
+	bool *is_ambiguous;       /* another function has its name and file: readers would make them one */
 	struct buf text;
 };
 
-/* Of both events, in the file's units. */
+/* Of all events, in the file's units. */
 struct cost {
-	uint64_t samples, weight;
+	uint64_t samples, weight, cpu_ns;
 };
 
 static uint64_t whole(const struct callgrind *c, double value)
@@ -45,12 +46,13 @@ static struct cost self_of(const struct callgrind *c, uint32_t function)
 {
 	const struct callgraph_function *f = &c->graph->functions[function];
 
-	return (struct cost){.samples = f->self_samples, .weight = whole(c, f->sums.self_s)};
+	return (struct cost){.samples = f->self_samples, .weight = whole(c, f->sums.self_s), .cpu_ns = f->cpu_ns};
 }
 
 static struct cost call_of(const struct callgrind *c, const struct callgraph_edge *edge)
 {
-	return (struct cost){.samples = edge->outer_samples, .weight = whole(c, edge->outer_s)};
+	return (struct cost){
+		.samples = edge->outer_samples, .weight = whole(c, edge->outer_s), .cpu_ns = edge->outer_cpu_ns};
 }
 
 static uint64_t part_of(uint64_t rest, uint64_t part, bool is_last)
@@ -62,21 +64,30 @@ static uint64_t part_of(uint64_t rest, uint64_t part, bool is_last)
 static struct cost take_part(struct cost *rest, const struct line_cost *row, bool is_last)
 {
 	struct cost part = {.samples = part_of(rest->samples, row->samples, is_last),
-	                    .weight = part_of(rest->weight, row->weight, is_last)};
+	                    .weight = part_of(rest->weight, row->weight, is_last),
+	                    .cpu_ns = part_of(rest->cpu_ns, row->cpu_ns, is_last)};
 
 	rest->samples -= part.samples;
 	rest->weight -= part.weight;
+	rest->cpu_ns -= part.cpu_ns;
 	return part;
+}
+
+static void put_events(struct callgrind *c, struct cost cost)
+{
+	if (c->graph->has_samples)
+		writer_printf(c->to, " %" PRIu64, cost.samples);
+	if (c->has_weight)
+		writer_printf(c->to, " %" PRIu64, cost.weight);
+	if (c->graph->has_cpu)
+		writer_printf(c->to, " %" PRIu64, cost.cpu_ns);
+	writer_putc(c->to, '\n');
 }
 
 static void put_cost(struct callgrind *c, uint32_t line, struct cost cost)
 {
 	writer_printf(c->to, "%" PRIu32, line);
-	if (c->graph->has_samples)
-		writer_printf(c->to, " %" PRIu64, cost.samples);
-	if (c->has_weight)
-		writer_printf(c->to, " %" PRIu64, cost.weight);
-	writer_putc(c->to, '\n');
+	put_events(c, cost);
 }
 
 /* A text on one line that steers no terminal, and that is not blank. */
@@ -107,11 +118,31 @@ static void put_text(struct callgrind *c, uint32_t number)
 		writer_add(c->to, c->text.data, c->text.bytes);
 }
 
+/* The module of what follows, where some function has one; Python's are of the first. */
+static void put_object(struct callgrind *c, const struct callgraph_function *f, const char *key)
+{
+	bool *known = &c->module_known[f->module];
+
+	if (!c->has_modules)
+		return;
+	writer_printf(c->to, "%s=(%" PRIu32 ")", key, f->module + 1);
+	if (!*known) {
+		writer_putc(c->to, ' ');
+		if (f->module)
+			put_text(c, f->module - 1);
+		else
+			writer_puts(c->to, "python");
+	}
+	*known = true;
+	writer_putc(c->to, '\n');
+}
+
 /* Where what follows stands. Numbers begin at 1; 0 is <root>. The text follows a number when it is first used. */
 static void put_function(struct callgrind *c, uint32_t function, const char *file_key, const char *name_key)
 {
 	const struct callgraph_function *f = &c->graph->functions[function];
 
+	put_object(c, f, file_key[0] == 'c' ? "cob" : "ob");
 	writer_printf(c->to, "%s=(%" PRIu32 ")", file_key, f->file + 1);
 	if (!c->file_known[f->file]) {
 		writer_putc(c->to, ' ');
@@ -135,6 +166,11 @@ static void put_call(struct callgrind *c, uint32_t callee, uint64_t calls, uint3
 	put_cost(c, line, cost);
 }
 
+static uint64_t left_of(uint64_t whole, uint64_t part)
+{
+	return whole > part ? whole - part : 0;
+}
+
 /* What no caller accounts for of a function's total: it began the stack. */
 static void put_root(struct callgrind *c)
 {
@@ -150,18 +186,18 @@ static void put_root(struct callgrind *c)
 
 		called[graph->edges[i].callee].samples += cost.samples;
 		called[graph->edges[i].callee].weight += cost.weight;
+		called[graph->edges[i].callee].cpu_ns += cost.cpu_ns;
 	}
 	writer_puts(c->to, "\nfl=(0) " NO_NAME "\nfn=(0) <root>\n");
 	put_cost(c, 0, (struct cost){0});
 	for (uint32_t i = 0; i < graph->function_count && !c->to->err; i++) {
 		const struct call_sums *sums = &graph->functions[i].sums;
-		uint64_t weight = whole(c, sums->total_s);
-		struct cost rest = {.samples = sums->primitive_calls > called[i].samples
-		                                       ? sums->primitive_calls - called[i].samples
-		                                       : 0,
-		                    .weight = weight > called[i].weight ? weight - called[i].weight : 0};
+		struct cost rest = {.samples = left_of(sums->primitive_calls, called[i].samples),
+		                    .weight = left_of(whole(c, sums->total_s), called[i].weight),
+		                    .cpu_ns = left_of(graph->functions[i].cpu_total_ns, called[i].cpu_ns)};
 
-		if ((graph->has_samples && rest.samples) || (c->has_weight && rest.weight))
+		if ((graph->has_samples && rest.samples) || (c->has_weight && rest.weight) ||
+		    (graph->has_cpu && rest.cpu_ns))
 			put_call(c, i, graph->has_samples ? rest.samples : sums->primitive_calls, 0, rest);
 	}
 	free(called);
@@ -211,11 +247,7 @@ static void put_body(struct callgrind *c)
 static void put_sums(struct callgrind *c, const char *key, struct cost sums)
 {
 	writer_puts(c->to, key);
-	if (c->graph->has_samples)
-		writer_printf(c->to, " %" PRIu64, sums.samples);
-	if (c->has_weight)
-		writer_printf(c->to, " %" PRIu64, sums.weight);
-	writer_putc(c->to, '\n');
+	put_events(c, sums);
 }
 
 /* What callgrind_annotate calls the profiled target. */
@@ -262,11 +294,15 @@ static void put_head(struct callgrind *c, struct cost sums)
 	if (c->has_weight)
 		writer_puts(c->to,
 		            graph->is_time ? "event: Time_ns : Time in nanoseconds\n" : "event: Weight : Weight\n");
+	if (graph->has_cpu)
+		writer_puts(c->to, "event: Cpu_ns : CPU time in nanoseconds\n");
 	writer_puts(c->to, "events:");
 	if (graph->has_samples)
 		writer_puts(c->to, " Samples");
 	if (c->has_weight)
 		writer_puts(c->to, graph->is_time ? " Time_ns" : " Weight");
+	if (graph->has_cpu)
+		writer_puts(c->to, " Cpu_ns");
 	writer_putc(c->to, '\n');
 	put_sums(c, "summary:", sums); /* events: ends the head */
 }
@@ -301,11 +337,14 @@ static int prepare(struct callgrind *c)
 	c->has_weight = !graph->has_samples || strcmp(graph->unit, "samples") != 0;
 	c->scale = graph->is_time ? (double)NS_PER_S : 1;
 	c->file_known = calloc(graph->texts.count + (size_t)1, sizeof(*c->file_known));
+	c->module_known = calloc(graph->texts.count + (size_t)1, sizeof(*c->module_known));
+	for (uint32_t i = 0; i < graph->function_count; i++)
+		c->has_modules |= graph->functions[i].module != 0;
 	c->known = calloc(graph->function_count + (size_t)1, sizeof(*c->known));
 	c->is_ambiguous = calloc(graph->function_count + (size_t)1, sizeof(*c->is_ambiguous));
 	c->self_lines = line_costs_sorted(&graph->self_lines);
 	c->call_lines = line_costs_sorted(&graph->call_lines);
-	if (!c->file_known || !c->known || !c->is_ambiguous || !c->self_lines || !c->call_lines)
+	if (!c->file_known || !c->module_known || !c->known || !c->is_ambiguous || !c->self_lines || !c->call_lines)
 		return -ENOMEM;
 	if (find_ambiguous(c))
 		return -ENOMEM;
@@ -323,6 +362,7 @@ int callgrind_write(const struct callgraph *graph, const struct export_options *
 		for (uint32_t i = 0; i < graph->function_count; i++) {
 			sums.samples += self_of(&c, i).samples;
 			sums.weight += self_of(&c, i).weight;
+			sums.cpu_ns += self_of(&c, i).cpu_ns;
 		}
 		put_head(&c, sums);
 		put_root(&c);
@@ -337,6 +377,7 @@ int callgrind_write(const struct callgraph *graph, const struct export_options *
 	free(c.self_lines);
 	free(c.call_lines);
 	free(c.file_known);
+	free(c.module_known);
 	free(c.known);
 	free(c.is_ambiguous);
 	buf_release(&c.text);

@@ -16,6 +16,7 @@
 #include "exporters/formats.h"
 #include "exporters/intern.h"
 #include "exporters/json_parts.h"
+#include "exporters/native.h"
 #include "exporters/timeline.h"
 
 /* An event's end, with the name of its symbol. */
@@ -77,7 +78,9 @@ static const struct tail *tail_of(struct chrome *c, uint32_t index)
 	if (symbol->file[0]) {
 		buf_puts(&c->text, " (");
 		buf_puts(&c->text, symbol->file);
-		buf_printf(&c->text, ":%" PRIu32 ")", symbol->first_line);
+		if (native_has_line(symbol, symbol->first_line))
+			buf_printf(&c->text, ":%" PRIu32, symbol->first_line);
+		buf_putc(&c->text, ')');
 	}
 	buf_puts(&text, ",\"name\":");
 	json_add_string(&text, buf_text(&c->text));

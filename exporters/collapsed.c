@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "exporters/formats.h"
 #include "exporters/intern.h"
+#include "exporters/native.h"
 #include "base/utf8.h"
 #include "exporters/walk.h"
 
@@ -94,7 +95,9 @@ static void frame_text(struct collapsed *c, const struct symbol *symbol, uint32_
 	if (file[0] != '\0') {
 		buf_puts(&c->scratch, " (");
 		add_clean(&c->scratch, file);
-		buf_printf(&c->scratch, ":%" PRIu32 ")", line);
+		if (native_has_line(symbol, line))
+			buf_printf(&c->scratch, ":%" PRIu32, line);
+		buf_putc(&c->scratch, ')');
 	}
 }
 

@@ -46,13 +46,13 @@ static int name_symbol(struct names *names, const struct symbol *symbol, uint32_
 static int make_symbols(struct join *j, struct names *names, uint32_t *lines)
 {
 	for (uint32_t i = 0; i < j->from->symbol_count; i++) {
-		const struct symbol *symbol = &j->from->symbols[i];
-		int err = name_symbol(names, symbol, &lines[i]);
+		struct symbol symbol = j->from->symbols[i];
+		int err = name_symbol(names, &symbol, &lines[i]);
 
 		if (err)
 			return err;
-		j->symbols[i] = builder_symbol(j->to, symbol->name, strlen(symbol->name), symbol->file,
-		                               strlen(symbol->file), lines[i], symbol->kind, symbol->flags);
+		symbol.first_line = lines[i];
+		j->symbols[i] = builder_symbol_like(j->to, &symbol);
 	}
 	return builder_error(j->to);
 }

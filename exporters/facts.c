@@ -2,6 +2,7 @@
 #include "exporters/facts.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -146,6 +147,57 @@ static void add_losses(struct facts *f)
 		add_loss(f, causes[i].key, causes[i].label, f->sum.lost[i], f->sum.attempts);
 }
 
+uint64_t facts_stop_ns(const struct rec_facts *facts, double percent)
+{
+	uint64_t count = 0, seen = 0, wanted;
+
+	for (int i = 0; i < STOP_BINS; i++)
+		count += facts->stop_bins[i];
+	wanted = (uint64_t)ceil((double)count * percent / 100);
+	for (int i = 0; i < STOP_BINS && count; i++) {
+		/* The middle of [2^(i/4), 2^((i+1)/4)) µs; what is shorter than 1 µs is in the first bin, too. */
+		double middle_ns = (double)NS_PER_US * exp2((i + 0.5) / 4);
+
+		seen += facts->stop_bins[i];
+		if (seen >= wanted && seen > 0)
+			return facts->stop_max_ns && middle_ns > (double)facts->stop_max_ns ? facts->stop_max_ns
+			                                                                     : (uint64_t)middle_ns;
+	}
+	return 0;
+}
+
+static void add_time(struct facts *f, const char *key, const char *label, uint64_t ns, enum fact_weight weight)
+{
+	struct fact *fact = add(f, key, label, (double)ns, weight);
+
+	facts_time_text(fact->text, sizeof(fact->text), ns);
+}
+
+/* Nothing is said of what was not asked for. */
+static void add_native(struct facts *f)
+{
+	const struct rec_facts *sum = &f->sum;
+
+	if (sum->native || sum->native_cut || sum->native_mismatched || sum->native_failed) {
+		add_count(f, "native", "with all native frames", sum->native, FACT_PLAIN);
+		add_count(f, "native_cut", "with the innermost native frames", sum->native_cut, FACT_PLAIN);
+		add_loss(f, "native_mismatched", "native frames do not fit", sum->native_mismatched, sum->samples);
+		add_loss(f, "native_failed", "native frames not had", sum->native_failed, sum->samples);
+	}
+	if (!sum->stops && !sum->stops_given_up)
+		return;
+	add_count(f, "stops", "threads stopped", sum->stops, FACT_PLAIN);
+	add_loss(f, "stops_given_up", "stops given up", sum->stops_given_up, sum->stops + sum->stops_given_up);
+	add_loss(f, "eintr_risk", "may have interrupted a call", sum->eintr_risk, sum->stops);
+	if (sum->stops)
+		add_time(f, "stop_mean_ns", "stop, mean", sum->stop_ns / sum->stops, FACT_PLAIN);
+	if (facts_stop_ns(sum, 50) == 0)
+		return;
+	add_time(f, "stop_median_ns", "stop, median", facts_stop_ns(sum, 50), FACT_PLAIN);
+	add_time(f, "stop_99_ns", "stop, 99 % within", facts_stop_ns(sum, 99), FACT_PLAIN);
+	add_time(f, "stop_max_ns", "stop, longest", sum->stop_max_ns, FACT_PLAIN);
+}
+
 static void add_sampling(struct facts *f, const struct profile *profile)
 {
 	uint64_t wall_ns = profile_sum(profile, VALUE_WALL), retries = 0;
@@ -168,6 +220,7 @@ static void add_sampling(struct facts *f, const struct profile *profile)
 	add_count(f, "confirms", "reads repeated (new edge)", f->sum.confirms, FACT_PLAIN);
 	add_count(f, "deferred", "samples taken a little later", f->sum.deferred, FACT_PLAIN);
 	add_loss(f, "truncated", "stacks truncated", f->sum.truncated, f->sum.samples);
+	add_native(f);
 	fact = add(f, "unsampled_ns", "thread time not sampled", (double)f->sum.unsampled_ns,
 	           f->sum.unsampled_ns ? FACT_LOSS : FACT_GOOD);
 	facts_time_text(time, sizeof(time), f->sum.unsampled_ns);

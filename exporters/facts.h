@@ -31,9 +31,13 @@ struct facts {
 	uint64_t duration_ns; /* of the window */
 	double asked_hz;      /* 0: unthrottled */
 	double reached_hz;    /* ticks a second of a process, on average */
-	struct fact items[64];
+	struct fact items[96];
 	size_t count;
 };
+
+/* Within how many nanoseconds `percent` of the stops ended, from their bins: in the middle, by ratio, of the bin where that one is, and never above the
+ * longest. 0: their lengths are not known. */
+uint64_t facts_stop_ns(const struct rec_facts *facts, double percent);
 
 void facts_make(struct facts *ret_facts, const struct profile *profile);
 

@@ -13,6 +13,7 @@
 #include "exporters/firefox.h"
 #include "exporters/formats.h"
 #include "exporters/json_parts.h"
+#include "exporters/native.h"
 #include "exporters/timeline.h"
 
 struct firefox {
@@ -21,6 +22,8 @@ struct firefox {
 	struct writer *to;
 	struct text_set strings;
 	uint32_t *names, *files; /* strings of each symbol */
+	uint32_t *libs;          /* of each symbol, its place in `modules`; INTERN_FAILED: none */
+	struct pair_set modules; /* (string of the path, string of the build id) of each library */
 	uint64_t base_ns;
 	uint32_t row_samples; /* at most so many samples share a row */
 	struct buf text;
@@ -91,11 +94,33 @@ static void write_meta(struct firefox *f)
 	writer_putc(to, '}');
 }
 
+/* The string that is the last part of this one. */
+static uint32_t lib_name(struct firefox *f, uint32_t path)
+{
+	const char *name = native_module_name(text_set_get(&f->strings, path, NULL));
+	char *copy = strdup(name); /* strings move when one is added */
+	uint32_t number = copy ? text_set_add(&f->strings, copy, strlen(copy)) : INTERN_FAILED;
+
+	free(copy);
+	return number;
+}
+
+static uint32_t add_lib(struct firefox *f, const struct symbol *symbol)
+{
+	uint32_t path = text_set_add(&f->strings, symbol->module, strlen(symbol->module));
+	uint32_t id = text_set_add(&f->strings, symbol->build_id, strlen(symbol->build_id));
+
+	if (path == INTERN_FAILED || id == INTERN_FAILED || lib_name(f, path) == INTERN_FAILED)
+		return INTERN_FAILED;
+	return pair_set_add(&f->modules, path, id);
+}
+
 static int make_strings(struct firefox *f)
 {
 	f->names = calloc(f->profile->symbol_count + (size_t)1, sizeof(*f->names));
 	f->files = calloc(f->profile->symbol_count + (size_t)1, sizeof(*f->files));
-	if (!f->names || !f->files)
+	f->libs = calloc(f->profile->symbol_count + (size_t)1, sizeof(*f->libs));
+	if (!f->names || !f->files || !f->libs)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < f->profile->symbol_count; i++) {
 		const struct symbol *symbol = &f->profile->symbols[i];
@@ -104,13 +129,17 @@ static int make_strings(struct firefox *f)
 		f->files[i] = text_set_add(&f->strings, symbol->file, strlen(symbol->file));
 		if (f->names[i] == INTERN_FAILED || f->files[i] == INTERN_FAILED)
 			return -ENOMEM;
+		f->libs[i] = INTERN_FAILED;
+		if (symbol->module[0] && (f->libs[i] = add_lib(f, symbol)) == INTERN_FAILED)
+			return -ENOMEM;
 	}
 	return firefox_add_marker_names(&f->strings);
 }
 
 static void write_strings(struct firefox *f)
 {
-	writer_puts(f->to, ",\n\"libs\":[],\n\"shared\":{\"stringArray\":[");
+	firefox_write_libs(&f->modules, &f->strings, f->to);
+	writer_puts(f->to, ",\n\"shared\":{\"stringArray\":[");
 	for (uint32_t i = 0; i < f->strings.count && !f->to->err; i++) {
 		if (i > 0)
 			writer_puts(f->to, ",\n");
@@ -195,6 +224,33 @@ static void write_frames(struct firefox *f, struct tables *t)
 	writer_printf(to, ",\"length\":%" PRIu32 "}", count);
 }
 
+/* The end of the functions' table, their libraries, and those: each thread has all that are in the file, in their order. */
+static void write_resources(struct firefox *f, const struct tables *t)
+{
+	struct writer *to = f->to;
+	uint32_t libs = f->modules.count;
+
+	writer_puts(to, ",\"resource\":[");
+	for (uint32_t i = 0; i < t->functions.count && !to->err; i++) {
+		uint32_t lib = f->libs[pair_set_get(&t->functions, i).a];
+
+		if (lib != INTERN_FAILED)
+			json_item(to, i == 0, lib);
+		else
+			writer_puts(to, i == 0 ? "-1" : ",-1");
+	}
+	writer_printf(to, "],\"length\":%" PRIu32 "},\n\"resourceTable\":{\"lib\":[", t->functions.count);
+	for (uint32_t i = 0; i < libs; i++)
+		json_item(to, i == 0, i);
+	writer_puts(to, "],\"name\":[");
+	for (uint32_t i = 0; i < libs; i++)
+		json_item(to, i == 0, lib_name(f, pair_set_get(&f->modules, i).a));
+	writer_putc(to, ']');
+	write_same(to, "host", "null", libs);
+	write_same(to, "type", "1", libs); /* a library */
+	writer_printf(to, ",\"length\":%" PRIu32 "},", libs);
+}
+
 static void write_functions(struct firefox *f, struct tables *t)
 {
 	struct writer *to = f->to;
@@ -225,11 +281,9 @@ static void write_functions(struct firefox *f, struct tables *t)
 	write_same(to, "columnNumber", "null", count);
 	write_same(to, "isJS", "false", count);
 	write_same(to, "relevantForJS", "false", count);
-	write_same(to, "resource", "-1", count);
-	writer_printf(to, ",\"length\":%" PRIu32 "}", count);
+	write_resources(f, t);
 	writer_puts(
 		to,
-		",\n\"resourceTable\":{\"lib\":[],\"name\":[],\"host\":[],\"type\":[],\"length\":0},"
 		"\n\"nativeSymbols\":{\"libIndex\":[],\"address\":[],\"name\":[],\"functionSize\":[],\"length\":0}");
 }
 
@@ -316,6 +370,8 @@ int firefox_write(const struct profile *profile, const struct export_options *op
 	text_set_release(&f.strings);
 	free(f.names);
 	free(f.files);
+	free(f.libs);
+	pair_set_release(&f.modules);
 	buf_release(&f.text);
 	return to->err;
 }

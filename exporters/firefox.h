@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the two files of the Firefox Profiler's format share. */
+/* What the files of the Firefox Profiler's format share. */
 #ifndef SAMPLED_EXPORTERS_FIREFOX_H
 #define SAMPLED_EXPORTERS_FIREFOX_H
 
@@ -21,6 +21,8 @@ enum firefox_category {
 	FIREFOX_CATEGORIES
 };
 
+/* The member libs: (path, build id) of each, numbers of strings. */
+void firefox_write_libs(const struct pair_set *modules, const struct text_set *strings, struct writer *to);
 /* The value of meta.markerSchema. */
 void firefox_write_marker_schema(struct writer *to);
 /* Puts the markers' names among the strings. 0 or -ENOMEM. */

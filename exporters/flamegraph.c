@@ -217,10 +217,12 @@ static void write_tables(struct flamegraph *f, struct writer *to)
 		uint32_t name = text_set_add(&f->texts, symbol->name, strlen(symbol->name));
 		uint32_t file = text_set_add(&f->texts, symbol->file, strlen(symbol->file));
 
-		if (name == INTERN_FAILED || file == INTERN_FAILED)
+		uint32_t module = text_set_add(&f->texts, symbol->module, strlen(symbol->module));
+
+		if (name == INTERN_FAILED || file == INTERN_FAILED || module == INTERN_FAILED)
 			f->err = -ENOMEM;
-		writer_printf(to, "%s%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%u,%" PRIu32, i ? "," : "", name, file,
-		              symbol->first_line, symbol->kind, f->process_of[i]);
+		writer_printf(to, "%s%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%u,%" PRIu32 ",%" PRIu32, i ? "," : "", name,
+		              file, symbol->first_line, symbol->kind, f->process_of[i], module);
 	}
 	writer_puts(to, "],\n\"frames\":[");
 	for (uint32_t i = 0; i < f->frames.count; i++) {

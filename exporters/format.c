@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "exporters/formats.h"
+#include "exporters/native.h"
 #include "exporters/recording.h"
 
 /* The registry: one line a format. The first is the default. What begins like no other (text) is asked last. */
@@ -15,6 +16,7 @@ static const struct format formats[] = {
          .mime = "application/octet-stream",
          .needs = NEEDS_RUNS,
          .write = recording_write,
+         .places = true,
          .detect = recording_detect,
          .read = recording_read,
          .timed = true},
@@ -28,6 +30,7 @@ static const struct format formats[] = {
          .suffix = ".pb.gz",
          .mime = "application/gzip",
          .write = pprof_write,
+         .places = true,
          .detect = pprof_detect,
          .read = pprof_read},
 	{.name = "speedscope",
@@ -62,7 +65,7 @@ static const struct format formats[] = {
          .read = dask_read,
          .timed = true},
 	{.name = "jsonl", .suffix = ".jsonl", .mime = "application/jsonl", .write = jsonl_write},
-	{.name = "otlp", .suffix = ".otlp", .mime = "application/x-protobuf", .write = otlp_write},
+	{.name = "otlp", .suffix = ".otlp", .mime = "application/x-protobuf", .write = otlp_write, .places = true},
 	{.name = "text", .suffix = ".txt", .mime = "text/plain", .write = text_write},
 	{.name = "tachyon",
          .suffix = ".bin",
@@ -176,8 +179,8 @@ const char *format_read_names(void)
 	return join_names(names, false);
 }
 
-int format_write(const struct format *format, const struct profile *profile, const struct export_options *options,
-                 struct writer *to)
+static int write_shown(const struct format *format, const struct profile *profile,
+                       const struct export_options *options, struct writer *to)
 {
 	struct callgraph graph;
 
@@ -190,5 +193,21 @@ int format_write(const struct format *format, const struct profile *profile, con
 	else if (!to->err)
 		to->err = graph.err;
 	callgraph_release(&graph);
+	return to->err;
+}
+
+int format_write(const struct format *format, const struct profile *profile, const struct export_options *options,
+                 struct writer *to)
+{
+	struct profile *shown;
+	int err;
+
+	if (format->places || !native_needs_showing(profile))
+		return write_shown(format, profile, options, to);
+	err = native_show(profile, &shown);
+	if (err)
+		return writer_fail(to, err);
+	write_shown(format, shown, options, to);
+	profile_free(shown);
 	return to->err;
 }

@@ -2,7 +2,7 @@
 /* The heat map: our page (exporters/heatmap/, joined by exporters/flamegraph/bundle.sh at build time) around a profile folded by source line.
  *
  * A spot is a file or a line of one, with what samples spent in it: self, where they ended there, and total, where their stack goes through
- * it, once a sample however often it does (recursion). Edges say which line called which, once a sample, too. Trees are walked in
+ * it, once a sample however often it does (recursion). What an instruction (--opcodes) has is its line's, and counted by opcode besides. Edges say which line called which, once a sample, too. Trees are walked in
  * pre-order with a count, for each spot and edge, of how often the stack at hand holds it.
  */
 #include <errno.h>
@@ -16,6 +16,7 @@
 #include "exporters/formats.h"
 #include "exporters/heatmap_sources.h"
 #include "exporters/intern.h"
+#include "exporters/line_costs.h"
 #include "exporters/walk.h"
 
 /* The page, in the assembler file; the data goes between the two parts. */
@@ -38,6 +39,7 @@ struct heatmap {
 	struct text_set file_names, names;
 	struct pair_set lines;                         /* (file, line) */
 	struct pair_set edges;                         /* (caller's line, callee's) */
+	struct line_costs opcodes;                     /* of a line, by the number of the opcode's name */
 	struct buf file_spots, line_spots, edge_spots; /* struct spot each */
 	int err;
 };
@@ -104,6 +106,53 @@ static void add_self(const struct heatmap *h, struct spot *spot, const struct no
 	spot->self[1] += node->self[h->weight];
 }
 
+/* A tree being walked. */
+struct walk {
+	const struct thread_tree *tree;
+	const uint64_t *totals;
+	uint32_t *lines, *edges; /* of each node; the root's edge, and those of the outermost frames, are none */
+};
+
+/* Whether a node is the instruction that its caller stood at: <LOAD_ATTR> and such, a leaf but for what that called (<GC>). */
+static bool is_opcode(const struct heatmap *h, const struct thread_tree *tree, const struct node *node)
+{
+	const struct symbol *symbol = &h->profile->symbols[node->symbol];
+	const struct symbol *caller = &h->profile->symbols[tree->nodes[node->parent].symbol];
+	const char *name = symbol->name;
+	size_t bytes = strlen(name);
+
+	if (symbol->kind != FRAME_SPECIAL || node->parent == 0 || caller->kind != FRAME_PYTHON || bytes < 4 ||
+	    name[0] != '<' || name[bytes - 1] != '>')
+		return false;
+	if (strncmp(name, "<opcode ", 8) == 0)
+		return true;
+	return strcmp(name, "<GC>") != 0 && strspn(name + 1, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789") == bytes - 2;
+}
+
+/* Counts it with the line that it is an instruction of, which the samples end in then. */
+static void add_opcode(struct heatmap *h, const struct walk *w, uint32_t n)
+{
+	const struct node *node = &w->tree->nodes[n];
+	const uint64_t *totals = w->totals + (size_t)n * VALUE_COUNT;
+	const char *name = h->profile->symbols[node->symbol].name;
+	uint32_t line = w->lines[node->parent];
+	struct line_cost cost = {.of = line,
+	                         .line = text_set_add(&h->names, name, strlen(name)),
+	                         .samples = totals[VALUE_SAMPLES],
+	                         .weight = totals[h->weight]};
+
+	if (cost.line == INTERN_FAILED || line_costs_add(&h->opcodes, &cost) != 0) {
+		h->err = -ENOMEM;
+		return;
+	}
+	w->lines[n] = line;
+	w->edges[n] = INTERN_FAILED;
+	spot_at(&h->line_spots, line)->active++;
+	spot_at(&h->file_spots, pair_set_get(&h->lines, line).a)->active++;
+	add_self(h, spot_at(&h->line_spots, line), node);
+	add_self(h, spot_at(&h->file_spots, pair_set_get(&h->lines, line).a), node);
+}
+
 static void enter_spot(const struct heatmap *h, struct spot *spot, const uint64_t *totals)
 {
 	if (spot->active++)
@@ -112,20 +161,18 @@ static void enter_spot(const struct heatmap *h, struct spot *spot, const uint64_
 	spot->total[1] += totals[h->weight];
 }
 
-/* A tree being walked. */
-struct walk {
-	const struct thread_tree *tree;
-	const uint64_t *totals;
-	uint32_t *lines, *edges; /* of each node; the root's edge, and those of the outermost frames, are none */
-};
-
 static void enter(struct heatmap *h, const struct walk *w, uint32_t n)
 {
 	const struct node *node = &w->tree->nodes[n];
 	const uint64_t *totals = w->totals + (size_t)n * VALUE_COUNT;
-	uint32_t line = line_of(h, w->tree, node), file;
+	uint32_t line, file;
 	struct spot *spot;
 
+	if (is_opcode(h, w->tree, node)) {
+		add_opcode(h, w, n);
+		return;
+	}
+	line = line_of(h, w->tree, node);
 	if (line == INTERN_FAILED)
 		return;
 	file = pair_set_get(&h->lines, line).a;
@@ -259,6 +306,14 @@ static void write_spots(const struct heatmap *h, struct writer *to)
 		writer_printf(to, "%s%" PRIu32 ",%" PRIu32 ",%" PRIu64 ",%" PRIu64, i ? "," : "", edge.a, edge.b,
 		              spot->total[0], spot->total[1]);
 	}
+	/* Each: line, name of an opcode, samples and weight. */
+	writer_puts(to, "],\n\"opcodes\":[");
+	for (uint32_t i = 0; i < h->opcodes.places.count; i++) {
+		const struct line_cost *cost = &h->opcodes.rows[i];
+
+		writer_printf(to, "%s%" PRIu32 ",%" PRIu32 ",%" PRIu64 ",%" PRIu64, i ? "," : "", cost->of, cost->line,
+		              cost->samples, cost->weight);
+	}
 	writer_putc(to, ']');
 }
 
@@ -333,6 +388,7 @@ int heatmap_write(const struct profile *profile, const struct export_options *op
 	text_set_release(&h.names);
 	pair_set_release(&h.lines);
 	pair_set_release(&h.edges);
+	line_costs_release(&h.opcodes);
 	buf_release(&h.file_spots);
 	buf_release(&h.line_spots);
 	buf_release(&h.edge_spots);

@@ -155,8 +155,15 @@ static void write_frame(const struct profile *profile, uint32_t number, const st
 	writer_json_string(to, symbol->name);
 	writer_puts(to, ",\"file\":");
 	writer_json_string(to, symbol->file);
-	writer_printf(to, ",\"line\":%" PRIu32 ",\"first_line\":%" PRIu32 ",\"kind\":\"%s\"}\n", node->line,
+	writer_printf(to, ",\"line\":%" PRIu32 ",\"first_line\":%" PRIu32 ",\"kind\":\"%s\"", node->line,
 	              symbol->first_line, symbol->kind <= FRAME_SPECIAL ? kinds[symbol->kind] : "python");
+	if (symbol->module[0]) {
+		writer_puts(to, ",\"module\":");
+		writer_json_string(to, symbol->module);
+		writer_puts(to, ",\"build_id\":");
+		writer_json_string(to, symbol->build_id);
+	}
+	writer_puts(to, "}\n");
 }
 
 /* Those that are not 0. */

@@ -11,6 +11,7 @@ struct line_cost {
 	uint32_t of, line;
 	uint64_t calls, samples;
 	uint64_t weight; /* in the unit of the profile's weight */
+	uint64_t cpu_ns; /* on a CPU, as the kernel counted */
 };
 
 struct line_costs {             /* all zero: empty */

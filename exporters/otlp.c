@@ -25,7 +25,8 @@ enum { PROFILE_TYPE = 1, PROFILE_SAMPLES, PROFILE_TIME, PROFILE_DURATION, PROFIL
 enum { TYPE_NAME = 1, TYPE_UNIT };
 enum { SAMPLE_STACK = 1, SAMPLE_ATTRIBUTES, SAMPLE_VALUES = 4 };
 enum { STACK_LOCATIONS = 1 };
-enum { LOCATION_LINES = 3 };
+enum { MAPPING_START = 1, MAPPING_LIMIT, MAPPING_OFFSET, MAPPING_FILE, MAPPING_ATTRIBUTES };
+enum { LOCATION_MAPPING = 1, LOCATION_ADDRESS, LOCATION_LINES };
 enum { LINE_FUNCTION = 1, LINE_LINE };
 enum { FUNCTION_NAME = 1, FUNCTION_FILE = 3, FUNCTION_FIRST_LINE };
 
@@ -62,15 +63,40 @@ static void put_head(struct otlp *o, uint32_t field, uint64_t bytes)
 	put_raw(o, &o->message);
 }
 
+/* Of Python's frames there is none: that of the tables with number 0 is the zero value. By build id and address a store finds the names of what has
+ * none. */
+static void put_mappings(struct otlp *o)
+{
+	put(o, DICT_MAPPING, &o->message);
+	for (uint32_t i = 1; i < o->tables.modules.count; i++) {
+		struct stack_mapping mapping = stack_tables_mapping(&o->tables, i);
+
+		pb_uint(&o->message, MAPPING_START, mapping.from);
+		pb_uint(&o->message, MAPPING_LIMIT, mapping.to);
+		pb_uint(&o->message, MAPPING_OFFSET, mapping.from);
+		pb_uint(&o->message, MAPPING_FILE, mapping.file);
+		if (o->build_ids[i]) {
+			pb_varint(&o->part, o->build_ids[i]);
+			pb_message(&o->message, MAPPING_ATTRIBUTES, &o->part);
+		}
+		put(o, DICT_MAPPING, &o->message);
+	}
+}
+
 static void put_locations(struct otlp *o)
 {
 	put(o, DICT_LOCATION, &o->message);
 	for (uint32_t i = 0; i < o->tables.locations.count; i++) {
 		struct pair location = pair_set_get(&o->tables.locations, i);
 
-		pb_uint(&o->part, LINE_FUNCTION, (uint64_t)location.a + 1);
-		pb_uint(&o->part, LINE_LINE, location.b);
-		pb_message(&o->message, LOCATION_LINES, &o->part);
+		pb_uint(&o->message, LOCATION_MAPPING, stack_tables_mapping_of(&o->tables, location));
+		if (location.a & STACK_PLACE) {
+			pb_uint(&o->message, LOCATION_ADDRESS, location.b);
+		} else {
+			pb_uint(&o->part, LINE_FUNCTION, (uint64_t)location.a + 1);
+			pb_uint(&o->part, LINE_LINE, location.b);
+			pb_message(&o->message, LOCATION_LINES, &o->part);
+		}
 		put(o, DICT_LOCATION, &o->message);
 	}
 }
@@ -114,7 +140,7 @@ static void put_stacks(struct otlp *o)
 
 static void put_dictionary(struct otlp *o)
 {
-	put(o, DICT_MAPPING, &o->message);
+	put_mappings(o);
 	put_locations(o);
 	put_functions(o);
 	put(o, DICT_LINK, &o->message);
@@ -219,6 +245,23 @@ static void put_resource(struct otlp *o, uint32_t process)
 
 /* --- the whole --- */
 
+static void find_build_ids(struct otlp *o)
+{
+	if (!o->err)
+		o->build_ids = calloc(o->tables.modules.count + (size_t)1, sizeof(*o->build_ids));
+	if (!o->build_ids) {
+		o->err = -ENOMEM;
+		return;
+	}
+	for (uint32_t i = 1; i < o->tables.modules.count && !o->tables.err; i++) {
+		const char *build_id =
+			text_set_get(&o->tables.build_ids, stack_tables_mapping(&o->tables, i).build_id, NULL);
+
+		if (build_id[0])
+			o->build_ids[i] = otlp_text_attribute(o, "process.executable.build_id.gnu", build_id);
+	}
+}
+
 static int prepare(struct otlp *o)
 {
 	uint32_t threads = o->profile->thread_count;
@@ -243,6 +286,7 @@ static int prepare(struct otlp *o)
 	}
 	facts_make(&o->facts, o->profile);
 	otlp_find_stacks(o);
+	find_build_ids(o);
 	otlp_make_scope(o);
 	return o->err ? o->err : o->tables.err;
 }
@@ -258,6 +302,7 @@ static void release(struct otlp *o)
 	free(o->node_stacks);
 	free(o->thread_attributes);
 	free(o->stack_numbers);
+	free(o->build_ids);
 	stack_tables_release(&o->tables);
 	pair_set_release(&o->stacks);
 	text_set_release(&o->attributes);

@@ -26,6 +26,7 @@ struct otlp {
 	uint32_t *stack_numbers;       /* by trie node: in the stack table, 0: no sample has it */
 	uint32_t **node_stacks;        /* by thread, by node: the trie's, and then the stack table's number */
 	struct text_set attributes;    /* encoded KeyValueAndUnit, but for the zero value */
+	uint32_t *build_ids;           /* by mapping of the tables: the attribute's number; 0: it has none */
 	struct buf *thread_attributes; /* by thread: uint32_t, packed */
 	struct buf scope, message, part, inner, text;
 	struct writer *to; /* NULL: only counting */
@@ -41,6 +42,9 @@ void otlp_name_thread(struct otlp *otlp, uint32_t thread);
 void otlp_make_resource(struct otlp *otlp, uint32_t process, struct buf *to);
 /* Into otlp->scope: where everything stands that has no place of its own, the facts and losses of sampling, in numbers and words. */
 void otlp_make_scope(struct otlp *otlp);
+
+/* An attribute of the dictionary with a text: its number there. */
+uint32_t otlp_text_attribute(struct otlp *otlp, const char *key, const char *text);
 
 /* Finds the stacks that samples have and numbers them; names the threads on the way. */
 void otlp_find_stacks(struct otlp *otlp);

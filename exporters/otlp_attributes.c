@@ -72,8 +72,8 @@ static void add_fact(struct otlp *o, const struct fact *fact)
 	}
 }
 
-/* An attribute of the dictionary, whose value stands in o->inner, for a thread. */
-static void add_thread_attribute(struct otlp *o, struct buf *numbers, const char *key)
+/* The number of an attribute of the dictionary, whose value stands in o->inner. */
+static uint32_t number_attribute(struct otlp *o, const char *key)
 {
 	uint32_t number;
 
@@ -81,10 +81,26 @@ static void add_thread_attribute(struct otlp *o, struct buf *numbers, const char
 	pb_message(&o->part, ATTRIBUTE_VALUE, &o->inner);
 	number = o->part.err ? INTERN_FAILED : text_set_add(&o->attributes, o->part.data, o->part.bytes);
 	o->part.bytes = 0;
-	if (number == INTERN_FAILED)
+	if (number == INTERN_FAILED) {
 		o->err = -ENOMEM;
-	else
-		pb_varint(numbers, (uint64_t)number + 1); /* 0 is the zero value */
+		return 0;
+	}
+	return number + 1; /* 0 is the zero value */
+}
+
+/* For a thread. */
+static void add_thread_attribute(struct otlp *o, struct buf *numbers, const char *key)
+{
+	uint32_t number = number_attribute(o, key);
+
+	if (!o->err)
+		pb_varint(numbers, number);
+}
+
+uint32_t otlp_text_attribute(struct otlp *o, const char *key, const char *text)
+{
+	any_string(o, text);
+	return number_attribute(o, key);
 }
 
 void otlp_name_thread(struct otlp *o, uint32_t thread)

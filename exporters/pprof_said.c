@@ -4,14 +4,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aggregator/aggregator.h"
+
 /* Facts that stay true of the profile whatever it was written to. Those of filtering, memory and time are in the profile itself. */
 static const struct {
 	const char *key, *label;
 	bool loss;
 } facts[] = {
 	{"ticks", "ticks", false},
+	{"ticks_credited", "ticks credited, nothing ran", false},
 	{"ticks_late", "ticks late", true},
 	{"ticks_missed", "ticks missed", true},
+	{"ticks_saved", "ticks left out (CPU budget)", true},
 	{"attempts", "samples tried", false},
 	{"samples", "samples taken", false},
 	{"lost_torn", "lost: torn", true},
@@ -20,6 +24,13 @@ static const struct {
 	{"lost_gone", "lost: thread or process ended", true},
 	{"lost_dropped", "lost: dropped, ring full", true},
 	{"truncated", "stacks truncated", true},
+	{"native", "with all native frames", false},
+	{"native_cut", "with the innermost native frames", false},
+	{"native_mismatched", "native frames do not fit", true},
+	{"native_failed", "native frames not had", true},
+	{"stops", "threads stopped", false},
+	{"stops_given_up", "stops given up", true},
+	{"eintr_risk", "may have interrupted a call", true},
 	{"unsampled_ns", "thread time not sampled, ns", true},
 };
 
@@ -59,16 +70,15 @@ static void add_process(struct pprof_said *said, const char *text)
 
 static void take_comment(struct pprof_said *said, const char *text, struct builder *to)
 {
-	static const char *const modes[] = {"wall", "cpu", "gil"};
 	struct profile *p = builder_profile(to);
 	const char *colon = strstr(text, ": ");
 	size_t key_bytes = colon ? (size_t)(colon - text) : 0;
 
 	if (strncmp(text, "process ", 8) == 0)
 		add_process(said, text + 8);
-	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
-		if (strncmp(text, "mode: ", 6) == 0 && strcmp(text + 6, modes[i]) == 0)
-			p->mode = modes[i];
+	for (size_t i = 0; i < SAMPLE_MODES; i++)
+		if (strncmp(text, "mode: ", 6) == 0 && strcmp(text + 6, sample_mode_names[i]) == 0)
+			p->mode = sample_mode_names[i];
 	if (strncmp(text, "filtered: ", 10) == 0)
 		p->filtered = count_of(text + 10);
 	if (strncmp(text, "omitted: ", 9) == 0)

@@ -68,7 +68,7 @@ static uint64_t scale_to_ns(const char *unit)
 }
 
 /* Gives a type a place in the profile. */
-static void place_type(struct pprof_reader *r, unsigned i, enum value_index index, bool beside_wall)
+static void place_type(struct pprof_reader *r, unsigned i, enum value_index index, bool is_on_cpu)
 {
 	const struct pprof_type *type = &r->tables.types[i];
 	struct pprof_column *column = &r->columns[i];
@@ -77,8 +77,8 @@ static void place_type(struct pprof_reader *r, unsigned i, enum value_index inde
 	column->scale = scale_to_ns(pprof_text(&r->tables, &r->text, type->unit));
 	snprintf(unit, sizeof(unit), "%s",
 	         column->scale > 1 ? "nanoseconds" : pprof_text(&r->tables, &r->text, type->unit));
-	/* Ours is called so in files, where everybody knows it by that name. */
-	if (beside_wall && is_type(&r->tables, i, "cpu", "nanoseconds"))
+	/* Ours is called so in files that have no other, where everybody knows it by that name. */
+	if (is_on_cpu && is_type(&r->tables, i, "cpu", "nanoseconds"))
 		snprintf(name, sizeof(name), "on_cpu");
 	else
 		snprintf(name, sizeof(name), "%s", pprof_text(&r->tables, &r->text, type->name));
@@ -93,19 +93,21 @@ void pprof_place_types(struct pprof_reader *r)
 	const struct pprof_tables *t = &r->tables;
 	unsigned count = r->column_count = t->type_count < PPROF_TYPES_MAX ? (unsigned)t->type_count : PPROF_TYPES_MAX;
 	unsigned weight = weight_type(t, count), samples = samples_type(t, count, weight);
-	bool has_wall = is_type(t, weight, "wall", "nanoseconds");
+	bool is_on_cpu = is_type(t, weight, "wall", "nanoseconds");
 	uint64_t left_out = t->type_count - count;
 	char label[160];
 
 	for (unsigned i = 0; i < count; i++)
 		r->columns[i] = (struct pprof_column){.place = BUILDER_NONE, .scale = 1};
+	for (unsigned i = 0; i < count; i++)
+		is_on_cpu &= !is_type(t, i, "on_cpu", "nanoseconds");
 	if (samples < count)
 		r->columns[samples].place = VALUE_SAMPLES;
 	if (weight != samples)
-		place_type(r, weight, VALUE_WALL, has_wall);
+		place_type(r, weight, VALUE_WALL, is_on_cpu);
 	for (unsigned i = 0; i < count; i++) {
 		if (i != weight && i != samples)
-			place_type(r, i, VALUE_ON_CPU, has_wall);
+			place_type(r, i, VALUE_ON_CPU, is_on_cpu);
 		left_out += r->columns[i].place == BUILDER_NONE;
 	}
 	r->count_records = samples == count;

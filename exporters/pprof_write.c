@@ -112,7 +112,7 @@ static void put_tree(struct pprof *p, const struct thread_tree *tree)
 
 /* --- tables --- */
 
-/* One mapping for all: it says that names are there already, so that nobody looks for a binary to find them in. Its file is what pprof shows as
+/* Of Python's frames, and all that say nothing of theirs: it says that names are there already, so that nobody looks for a binary to find them in. Its file is what pprof shows as
  * the profile's: the interpreter. */
 static void put_mapping(struct pprof *p)
 {
@@ -128,16 +128,48 @@ static void put_mapping(struct pprof *p)
 	free(program);
 }
 
+/* Of native code: by build id and address a store finds the names of what has none. */
+static void put_native_mapping(struct pprof *p, uint32_t number)
+{
+	struct stack_mapping mapping = stack_tables_mapping(&p->tables, number);
+
+	pb_uint(&p->message, PPROF_MAPPING_ID, (uint64_t)number + 1);
+	pb_uint(&p->message, PPROF_MAPPING_START, mapping.from);
+	pb_uint(&p->message, PPROF_MAPPING_LIMIT, mapping.to);
+	pb_uint(&p->message, PPROF_MAPPING_OFFSET, mapping.from);
+	pb_uint(&p->message, PPROF_MAPPING_FILE, mapping.file);
+	pb_uint(&p->message, PPROF_MAPPING_BUILD_ID,
+	        stack_tables_string(&p->tables, text_set_get(&p->tables.build_ids, mapping.build_id, NULL)));
+	if (mapping.has_functions) {
+		pb_uint(&p->message, PPROF_MAPPING_HAS_FUNCTIONS, 1);
+		pb_uint(&p->message, PPROF_MAPPING_HAS_FILES, mapping.has_files);
+		pb_uint(&p->message, PPROF_MAPPING_HAS_LINES, mapping.has_files);
+	}
+	put(p, PPROF_MAPPING);
+}
+
+static void put_mappings(struct pprof *p)
+{
+	put_mapping(p);
+	for (uint32_t i = 1; i < p->tables.modules.count; i++)
+		put_native_mapping(p, i);
+}
+
 static void put_locations(struct pprof *p)
 {
 	for (uint32_t i = 0; i < p->tables.locations.count; i++) {
 		struct pair location = pair_set_get(&p->tables.locations, i);
 
 		pb_uint(&p->message, PPROF_LOCATION_ID, (uint64_t)i + 1);
-		pb_uint(&p->message, PPROF_LOCATION_MAPPING, 1);
-		pb_uint(&p->part, PPROF_LINE_FUNCTION, (uint64_t)location.a + 1);
-		pb_uint(&p->part, PPROF_LINE_NUMBER, location.b);
-		pb_message(&p->message, PPROF_LOCATION_LINE, &p->part);
+		pb_uint(&p->message, PPROF_LOCATION_MAPPING,
+		        (uint64_t)stack_tables_mapping_of(&p->tables, location) + 1);
+		if (location.a & STACK_PLACE) {
+			pb_uint(&p->message, PPROF_LOCATION_ADDRESS, location.b);
+		} else {
+			pb_uint(&p->part, PPROF_LINE_FUNCTION, (uint64_t)location.a + 1);
+			pb_uint(&p->part, PPROF_LINE_NUMBER, location.b);
+			pb_message(&p->message, PPROF_LOCATION_LINE, &p->part);
+		}
 		put(p, PPROF_LOCATION);
 	}
 }
@@ -242,7 +274,7 @@ static void put_profile(struct pprof *p)
 	if (p->tables.err)
 		return;
 	make_comments(p);
-	put_mapping(p);
+	put_mappings(p);
 	put_locations(p);
 	put_functions(p);
 	put_strings(p);

@@ -58,6 +58,11 @@ enum item {
 	ITEM_REST,
 	ITEM_RESET,
 	ITEM_END,
+	ITEM_MAPPING,
+	ITEM_FRAME,
+	ITEM_NAMED,
+	ITEM_TIME,
+	ITEM_STACK_TIME,
 	ITEM_RUN = 0x80,
 };
 
@@ -154,6 +159,16 @@ uint32_t recording_writer_stack(struct recording_writer *writer, uint32_t parent
 bool recording_writer_make_room(struct recording_writer *writer, uint32_t count);
 /* A run, as a record of a stack without frames that counted in full, on the stack of this number. */
 void recording_writer_run(struct recording_writer *writer, const struct rec_stack *run, uint32_t stack);
+/* Defines a symbol of this id, as a record would; it is copied. */
+void recording_writer_symbol(struct recording_writer *writer, uint32_t id, const struct symbol *symbol);
+/* Before the end: what the places in mappings that the profile has become, as `frames` says, which is asked once for each; it must not ask where a node
+ * stands, since the place may have others. Readers give it to the profile (profile.named). The profile is that of what was recorded, before it got
+ * names. */
+void recording_writer_names(struct recording_writer *writer, const struct profile *profile, named_frames *frames,
+                            void *context);
+/* For who has no times: CPU time of the thread of this id on the stack of this number. */
+void recording_writer_stack_time(struct recording_writer *writer, uint32_t thread, uint32_t stack, uint64_t cpu_ns,
+                                 uint64_t wait_ns);
 /* Writes the end, and all that is not written yet. 0 or recording_writer_error(). */
 int recording_writer_finish(struct recording_writer *writer, const struct tally *tally);
 /* 0, or what went wrong first (-errno): what is in the file up to there stays readable, and nothing is written any more. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A profile with runs as a recording: its records are made once more, in the order of time, and given to the writer that sampling uses; stacks
  * as nodes of trees, each of which is looked up once. Of a profile's values a recording has what samples have: their number, weight and
- * status. */
+ * status; and the CPU time. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -88,21 +88,10 @@ static void give_thread(struct replay *r, uint32_t index)
 
 static void give_symbol(struct replay *r, uint32_t index)
 {
-	const struct symbol *symbol = &r->profile->symbols[index];
-	struct rec_symbol *record = (struct rec_symbol *)r->record;
-
 	if (r->known[index])
 		return;
 	r->known[index] = 1;
-	*record = (struct rec_symbol){.id = index + 1,
-	                              .kind = symbol->kind,
-	                              .first_line = symbol->first_line,
-	                              .name_bytes = bounded(symbol->name, REC_TEXT_MAX),
-	                              .file_bytes = bounded(symbol->file, REC_TEXT_MAX),
-	                              .flags = symbol->flags};
-	memcpy(record->text, symbol->name, record->name_bytes);
-	memcpy(record->text + record->name_bytes, symbol->file, record->file_bytes);
-	give(r, record, REC_SYMBOL, sizeof(*record) + record->name_bytes + record->file_bytes);
+	recording_writer_symbol(r->to, index + 1, &r->profile->symbols[index]);
 }
 
 static void forget_stacks(struct replay *r)
@@ -211,6 +200,25 @@ static void give_runs(struct replay *r)
 	}
 }
 
+/* CPU time, which the profile has by stack, and not by time. */
+static void give_times(struct replay *r, uint32_t thread)
+{
+	const struct thread_tree *tree = &r->profile->threads[thread];
+	uint32_t *stacks = r->stacks + r->first[thread];
+
+	for (uint32_t i = 0; i < tree->node_count && !recording_writer_error(r->to); i++) {
+		const uint64_t *self = tree->nodes[i].self;
+		uint32_t stack = stacks[i];
+
+		if (self[VALUE_CPU] == 0 && self[VALUE_RUN_WAIT] == 0)
+			continue;
+		if (!stack && i)
+			stack = number_node(r, tree, stacks, i);
+		if (stack != TOO_DEEP)
+			recording_writer_stack_time(r->to, thread + 1, stack, self[VALUE_CPU], self[VALUE_RUN_WAIT]);
+	}
+}
+
 static void give_all(struct replay *r)
 {
 	const struct profile *profile = r->profile;
@@ -220,6 +228,8 @@ static void give_all(struct replay *r)
 	for (uint32_t i = 0; i < profile->thread_count; i++)
 		give_thread(r, i);
 	give_runs(r);
+	for (uint32_t i = 0; profile_has(profile, VALUE_CPU) && i < profile->thread_count; i++)
+		give_times(r, i);
 	for (uint32_t i = 0; i < profile->process_count; i++) {
 		give_facts(r, i);
 		if (profile->processes[i].ended)
@@ -231,7 +241,10 @@ static enum sample_mode mode_of(const struct profile *profile)
 {
 	const char *mode = profile->mode ? profile->mode : "wall";
 
-	return strcmp(mode, "cpu") == 0 ? MODE_CPU : strcmp(mode, "gil") == 0 ? MODE_GIL : MODE_WALL;
+	for (unsigned i = 0; i < SAMPLE_MODES; i++)
+		if (strcmp(mode, sample_mode_names[i]) == 0)
+			return (enum sample_mode)i;
+	return MODE_WALL;
 }
 
 static bool make_stacks(struct replay *r)
@@ -263,6 +276,8 @@ static int record_profile(struct replay *r, int fd)
 	r->path = calloc(REC_DEPTH_MAX, sizeof(*r->path));
 	if (r->known && r->next && r->heap && r->record && r->first && r->path && make_stacks(r)) {
 		give_all(r);
+		if (profile->named)
+			recording_writer_names(r->to, profile, named_of_profile, NULL);
 		err = recording_writer_finish(r->to, &r->tally);
 	} else {
 		err = -ENOMEM;

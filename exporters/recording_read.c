@@ -15,7 +15,6 @@
 
 static bool read_session(struct reader *r, struct cursor *c)
 {
-	static const char *const modes[] = {[MODE_WALL] = "wall", [MODE_CPU] = "cpu", [MODE_GIL] = "gil"};
 	struct profile *p = builder_profile(r->to);
 	uint64_t unit_ns = take_u(c), interval_units, mode;
 
@@ -24,9 +23,9 @@ static bool read_session(struct reader *r, struct cursor *c)
 	mode = take_u(c);
 	r->realtime_offset_ns = (uint64_t)take_s(c);
 	if (c->bad || r->has_session || unit_ns == 0 || unit_ns > NS_PER_S ||
-	    interval_units >> RECORDING_INTERVAL_BITS || mode > MODE_GIL)
+	    interval_units >> RECORDING_INTERVAL_BITS || mode >= SAMPLE_MODES)
 		return false;
-	p->mode = modes[mode];
+	p->mode = sample_mode_names[mode];
 	r->unit_ns = (int64_t)unit_ns;
 	r->interval_units = (int64_t)interval_units;
 	r->has_session = true;
@@ -104,8 +103,18 @@ static bool read_item(struct reader *r, unsigned type)
 		return read_mark(r, &c);
 	case ITEM_REST:
 		return reader_rest(r, &c);
+	case ITEM_TIME:
+		return reader_time(r, &c);
+	case ITEM_STACK_TIME:
+		return reader_stack_time(r, &c);
 	case ITEM_RESET:
 		return reader_begin_tables(r);
+	case ITEM_MAPPING:
+		return reader_mapping(r, &c);
+	case ITEM_FRAME:
+		return reader_frame(r, &c);
+	case ITEM_NAMED:
+		return reader_named(r, &c);
 	case ITEM_END:
 		r->ended = true;
 		return true;
@@ -181,7 +190,7 @@ static void set_values(const struct reader *r)
 {
 	if (r->run_count > 0 && !r->has_weight)
 		return;
-	for (uint32_t i = 0; i < VALUE_COUNT; i++)
+	for (uint32_t i = 0; i < (r->has_time ? VALUE_COUNT : VALUE_CPU); i++)
 		builder_value(r->to, profile_value_types[i].name, profile_value_types[i].unit, (enum value_index)i);
 }
 
@@ -241,6 +250,7 @@ static void release(struct reader *r)
 {
 	for (uint32_t i = 0; i < r->thread_count; i++) {
 		reader_forget_nodes(r, &r->threads[i]);
+		spread_release(&r->threads[i].spread, &r->budget);
 		free(r->threads[i].like.name);
 	}
 	free(r->threads);
@@ -252,6 +262,9 @@ static void release(struct reader *r)
 	buf_release(&r->files);
 	buf_release(&r->texts);
 	buf_release(&r->touched);
+	buf_release(&r->name_texts);
+	buf_release(&r->mappings);
+	buf_release(&r->frames);
 	free(r->chain);
 	block_reader_release(&r->blocks);
 }
@@ -265,7 +278,8 @@ int recording_read_to_mark(struct input *from, struct builder *to, uint64_t sequ
 		return err;
 	r.chain = calloc(RECORDING_DEPTH_MAX + 1, sizeof(*r.chain));
 	err = r.chain ? read_all(&r, fault) : fault_set(fault, -ENOMEM, "", "out of memory");
-	if (!err && (r.symbols.err || r.stacks.err || r.files.err || r.texts.err || r.processes.err || r.touched.err))
+	if (!err && (r.symbols.err || r.stacks.err || r.files.err || r.texts.err || r.processes.err || r.touched.err ||
+	             r.name_texts.err || r.mappings.err || r.frames.err))
 		err = fault_set(fault, -ENOMEM, "", "out of memory");
 	release(&r);
 	return err;

@@ -55,8 +55,20 @@ bool reader_symbol(struct reader *r, struct cursor *c)
 	if (c->bad || kind > FRAME_SPECIAL || flags > UINT8_MAX ||
 	    COUNT(r->symbols, struct read_symbol) >= RECORDING_TABLE_MAX)
 		return false;
-	symbol.symbol = builder_symbol(r->to, name, name_bytes, file_bytes ? file : "", file_bytes, symbol.first_line,
-	                               (uint8_t)kind, (uint8_t)flags);
+	if (kind == FRAME_NATIVE)
+		symbol.symbol = reader_native_symbol(r, c,
+		                                     &(struct symbol_content){.name = name,
+		                                                              .name_bytes = (uint32_t)name_bytes,
+		                                                              .file = file_bytes ? file : "",
+		                                                              .file_bytes = (uint32_t)file_bytes,
+		                                                              .first_line = symbol.first_line,
+		                                                              .kind = FRAME_NATIVE,
+		                                                              .flags = (uint8_t)flags});
+	else
+		symbol.symbol = builder_symbol(r->to, name, name_bytes, file_bytes ? file : "", file_bytes,
+		                               symbol.first_line, (uint8_t)kind, (uint8_t)flags);
+	if (c->bad)
+		return false;
 	buf_add(&r->symbols, &symbol, sizeof(symbol));
 	return true;
 }
@@ -216,9 +228,12 @@ static bool read_times(struct reader *r, struct read_thread *t, unsigned tag, ui
 	return is_time(due >> 4);
 }
 
-static uint64_t to_ns(const struct reader *r, int64_t units)
+/* False: no clock shows that. */
+static bool to_ns(const struct reader *r, int64_t units, uint64_t *ret_ns)
 {
-	return r->base_ns + (uint64_t)units * (uint64_t)r->unit_ns;
+	int64_t ns;
+
+	return !__builtin_mul_overflow(units, r->unit_ns, &ns) && !__builtin_add_overflow(r->base_ns, ns, ret_ns);
 }
 
 bool reader_run(struct reader *r, unsigned tag)
@@ -228,6 +243,8 @@ bool reader_run(struct reader *r, unsigned tag)
 	struct read_process *process;
 	struct read_thread *t;
 	int64_t first, last, weight;
+	uint64_t first_ns, last_ns, weight_ns, taken_ns;
+	uint32_t node;
 
 	if (tag & RUN_THREAD)
 		index = take_u(c);
@@ -242,7 +259,7 @@ bool reader_run(struct reader *r, unsigned tag)
 		count = take_u(c) + 2;
 	stack = tag & RUN_STACK ? take_u(&r->blocks.columns[COLUMN_STACKS]) : t->stack;
 	if (count > UINT32_MAX || stack >= COUNT(r->stacks, struct read_stack) ||
-	    !read_times(r, t, tag, count, &first, &last))
+	    !read_times(r, t, tag, count, &first, &last) || !to_ns(r, first, &first_ns) || !to_ns(r, last, &last_ns))
 		return false;
 	weight = t->has_run ? last - t->t_last : (int64_t)count * r->interval_units;
 	if (tag & RUN_WEIGHT)
@@ -262,8 +279,14 @@ bool reader_run(struct reader *r, unsigned tag)
 	process->runs_since++;
 	r->run_count++;
 	r->has_weight |= weight > 0;
-	builder_run(r->to, t->thread, node_of(r, t, t->stack), to_ns(r, first), to_ns(r, last), count,
-	            (uint64_t)weight * (uint64_t)r->unit_ns, t->status);
+	node = node_of(r, t, t->stack);
+	weight_ns = (uint64_t)weight * (uint64_t)r->unit_ns;
+	taken_ns = builder_run(r->to, t->thread, node, first_ns, last_ns, count, weight_ns, t->status);
+	/* What lies outside of the window takes its part of the CPU time with it. */
+	if (taken_ns > 0)
+		spread_add(&t->spread, node, taken_ns, t->status, &r->budget);
+	if (taken_ns < weight_ns)
+		spread_add(&t->spread, BUILDER_NONE, weight_ns - taken_ns, t->status, &r->budget);
 	return true;
 }
 
@@ -283,5 +306,51 @@ bool reader_rest(struct reader *r, struct cursor *c)
 	node_add(&last, 0, rest_ns, t->status);
 	memcpy(values, last.self, sizeof(values));
 	builder_add(r->to, t->thread, node_of(r, t, t->stack), values);
+	return true;
+}
+
+/* --- CPU time --- */
+
+struct given {
+	struct reader *reader;
+	const struct read_thread *thread;
+};
+
+static void add_time(void *context, uint32_t node, uint64_t cpu_ns, uint64_t wait_ns)
+{
+	const uint64_t values[VALUE_COUNT] = {[VALUE_CPU] = cpu_ns, [VALUE_RUN_WAIT] = wait_ns};
+	struct given *given = context;
+
+	builder_add(given->reader->to, given->thread->thread, node, values);
+}
+
+bool reader_time(struct reader *r, struct cursor *c)
+{
+	uint64_t index = take_u(c), cpu_ns = take_u(c), wait_ns = take_u(c);
+	struct given given = {.reader = r};
+
+	if (c->bad || index >= r->thread_count || !r->threads[index].live)
+		return false;
+	given.thread = &r->threads[index];
+	spread_give(&r->threads[index].spread, cpu_ns, wait_ns, add_time, &given);
+	r->has_time = true;
+	return true;
+}
+
+/* When it was is not said: it is in no window. */
+bool reader_stack_time(struct reader *r, struct cursor *c)
+{
+	uint64_t index = take_u(c), stack = take_u(c), cpu_ns = take_u(c), wait_ns = take_u(c);
+	struct given given = {.reader = r};
+
+	if (c->bad || index >= r->thread_count || !r->threads[index].live ||
+	    stack >= COUNT(r->stacks, struct read_stack))
+		return false;
+	if (builder_has_window(r->to))
+		return true;
+	touch(r, (uint32_t)index);
+	given.thread = &r->threads[index];
+	add_time(&given, node_of(r, &r->threads[index], (uint32_t)stack), cpu_ns, wait_ns);
+	r->has_time = true;
 	return true;
 }

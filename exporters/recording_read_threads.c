@@ -105,6 +105,7 @@ static void begin_thread(struct reader *r, struct read_thread *t, uint32_t index
 	if (of->thread_count >= of->fold_at)
 		fold_ended(r, of);
 	reader_forget_nodes(r, t);
+	spread_release(&t->spread, &r->budget);
 	free(t->like.name);
 	*t = (struct read_thread){
 		.thread = BUILDER_NONE, .live = true, .touched = t->touched, .process = process, .next = index};
@@ -152,6 +153,7 @@ bool reader_thread(struct reader *r, struct cursor *c)
 	if (flags & THREAD_ENDED) {
 		reader_drop_if_excluded(r, t);
 		reader_forget_nodes(r, t);
+		spread_release(&t->spread, &r->budget);
 		t->live = false;
 		buf_add(&of->ended, &t->thread, sizeof(t->thread));
 	}

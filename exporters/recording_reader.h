@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The insides of a recording's reader, shared by the files that make it up: recording_read.c (the whole, what was counted),
- * recording_read_threads.c (who is sampled) and recording_read_runs.c (symbols, stacks and runs). */
+ * recording_read_threads.c (who is sampled), recording_read_runs.c (symbols, stacks and runs) and recording_read_names.c (native
+ * symbols, and what they are called). */
 #ifndef SAMPLED_EXPORTERS_RECORDING_READER_H
 #define SAMPLED_EXPORTERS_RECORDING_READER_H
 
+#include "aggregator/spread.h"
+#include "aggregator/symbols.h"
 #include "exporters/recording_unblock.h"
 
 struct read_symbol {
@@ -25,6 +28,7 @@ struct read_thread {
 	struct thread_tree like; /* name owned */
 	uint32_t **pages; /* owned: [stack / PAGE_STACKS][stack % PAGE_STACKS] is a node + 1; 0: not looked up yet */
 	uint32_t page_count;
+	struct spread spread; /* of its runs since its last TIME */
 };
 
 struct read_process {
@@ -41,12 +45,16 @@ struct reader {
 	struct block_reader blocks;
 	struct builder *to;
 	uint64_t until; /* sequence of the mark to stop at; 0: none */
-	bool has_session, ended, at_mark, has_weight;
+	bool has_session, ended, at_mark, has_weight, has_time;
+	struct budget budget; /* no bound: what it is for is bounded by itself */
 	uint64_t realtime_offset_ns, base_ns, mark_ns, run_count;
 	int64_t unit_ns, interval_units;
 	uint64_t tally[TALLY_FIELDS];
 	struct buf symbols, stacks, files,
 		texts;               /* struct read_symbol, struct read_stack, struct text, and the files' bytes */
+	struct buf name_texts;       /* of the frames, each with its NUL */
+	struct buf mappings;         /* uint32_t: the builder's symbols */
+	struct buf frames;           /* of what places are called (recording_read_names.c) */
 	struct buf processes;        /* struct read_process */
 	struct read_thread *threads; /* owned */
 	uint32_t thread_count, thread_room;
@@ -74,8 +82,15 @@ static inline struct read_process *process_at(const struct reader *r, uint64_t i
 bool reader_target(struct reader *r, struct cursor *c);
 bool reader_thread(struct reader *r, struct cursor *c);
 bool reader_symbol(struct reader *r, struct cursor *c);
+bool reader_mapping(struct reader *r, struct cursor *c);
+bool reader_frame(struct reader *r, struct cursor *c);
+bool reader_named(struct reader *r, struct cursor *c);
+/* The builder's symbol for a native one, of which the item's last fields are still to be read. */
+uint32_t reader_native_symbol(struct reader *r, struct cursor *c, const struct symbol_content *like);
 bool reader_stack(struct reader *r, struct cursor *c);
 bool reader_rest(struct reader *r, struct cursor *c);
+bool reader_time(struct reader *r, struct cursor *c);
+bool reader_stack_time(struct reader *r, struct cursor *c);
 bool reader_run(struct reader *r, unsigned tag);
 /* No symbols, files and stacks any more. */
 bool reader_begin_tables(struct reader *r);

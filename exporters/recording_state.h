@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The insides of a recording's writer, shared by the files that make it up: recording_write.c (its life, who is sampled, what was counted) and
- * recording_write_runs.c (symbols, stacks and runs). */
+/* The insides of a recording's writer, shared by the files that make it up: recording_write.c (its life, who is sampled, what was counted),
+ * recording_write_symbols.c, recording_write_runs.c (stacks and runs) and recording_write_names.c (what native frames are called). */
 #ifndef SAMPLED_EXPORTERS_RECORDING_STATE_H
 #define SAMPLED_EXPORTERS_RECORDING_STATE_H
 
 #include "aggregator/lookup.h"
+#include "aggregator/symbols.h"
 #include "exporters/intern.h"
 #include "exporters/recording_block.h"
 
 /* A symbol of the sampler's. */
 struct known_symbol {
-	char *text; /* owned: name, then file; NULL: a free slot */
-	uint32_t id, name_bytes, file_bytes, first_line;
+	char *text; /* owned: name, file, module, build id; NULL: a free slot */
+	uint32_t id, name_bytes, file_bytes, module_bytes, build_id_bytes;
+	uint32_t first_line; /* of a mapping: 0 */
+	uint32_t key;        /* of a mapping: what its first_line is elsewhere */
+	uint64_t mapped_from, mapped_to;
+	bool mapped;
 	uint32_t number, epoch; /* in the file, if the epoch is the writer's */
 	uint32_t next_free;     /* of a free slot: slot + 1 */
 	uint8_t kind, flags;
@@ -82,7 +87,10 @@ void recording_end(struct recording_writer *w, enum item type);
 void recording_put_text(struct buf *to, const char *text, size_t bytes);
 void recording_write_empty(struct recording_writer *w, enum item type);
 
+void recording_take_mapping(struct recording_writer *w, const struct rec_mapping *record);
 void recording_take_symbol(struct recording_writer *w, const struct rec_symbol *record);
+/* The number of a symbol in the file, which is written into it when it is not there yet. NULL: it is not known any more. */
+uint32_t recording_write_symbol(struct recording_writer *w, struct known_symbol *symbol);
 void recording_take_forget(struct recording_writer *w, const struct rec_forget *record);
 void recording_take_stack(struct recording_writer *w, const struct rec_stack *record, const struct record_fate *fate);
 

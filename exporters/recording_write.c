@@ -207,6 +207,20 @@ static void take_thread(struct recording_writer *w, const struct rec_thread *rec
 	w->free_thread = index + 1;
 }
 
+static void take_time(struct recording_writer *w, const struct rec_time *record, const struct record_fate *fate)
+{
+	uint32_t index = lookup_id(&w->thread_ids, record->thread);
+	struct buf *body;
+
+	if (index == LOOKUP_NONE)
+		return;
+	body = recording_begin(w);
+	put_u(body, index);
+	put_u(body, fate->cpu_ns);
+	put_u(body, fate->wait_ns);
+	recording_end(w, ITEM_TIME);
+}
+
 static void take_mark(struct recording_writer *w, const struct rec_mark *record, const struct tally *tally)
 {
 	struct buf *body;
@@ -230,6 +244,9 @@ void recording_writer_take(struct recording_writer *w, const struct rec_head *re
 	case REC_SYMBOL:
 		recording_take_symbol(w, (const struct rec_symbol *)record);
 		break;
+	case REC_MAPPING:
+		recording_take_mapping(w, (const struct rec_mapping *)record);
+		break;
 	case REC_FORGET:
 		recording_take_forget(w, (const struct rec_forget *)record);
 		break;
@@ -244,6 +261,9 @@ void recording_writer_take(struct recording_writer *w, const struct rec_head *re
 		break;
 	case REC_TARGET:
 		take_target(w, (const struct rec_target *)record);
+		break;
+	case REC_TIME:
+		take_time(w, (const struct rec_time *)record, fate);
 		break;
 	case REC_MARK:
 		take_mark(w, (const struct rec_mark *)record, tally);

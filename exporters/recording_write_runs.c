@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Of a recording's writer: symbols and stacks, which are defined at their first use, and runs. */
+/* Of a recording's writer: stacks, which are defined at their first use, and runs. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,54 +7,7 @@
 #include "base/hash.h"
 #include "exporters/recording_state.h"
 
-/* --- symbols and stacks --- */
-
-void recording_take_symbol(struct recording_writer *w, const struct rec_symbol *record)
-{
-	size_t bytes = (size_t)record->name_bytes + record->file_bytes;
-	uint32_t slot = w->free_symbol ? w->free_symbol - 1 : w->symbol_count;
-	char *text = malloc(bytes + 1);
-
-	if (slot == w->symbol_room && text) {
-		uint32_t room = w->symbol_room ? w->symbol_room * 2 : 256;
-		struct known_symbol *larger = realloc(w->symbols, room * sizeof(*larger));
-
-		if (larger) {
-			w->symbols = larger;
-			w->symbol_room = room;
-		}
-	}
-	if (!text || slot == w->symbol_room || lookup_add(&w->symbol_ids, lookup_hash_id(record->id), slot)) {
-		free(text);
-		return recording_fail(w, -ENOMEM);
-	}
-	if (w->free_symbol)
-		w->free_symbol = w->symbols[slot].next_free;
-	else
-		w->symbol_count++;
-	memcpy(text, record->text, bytes);
-	w->symbols[slot] = (struct known_symbol){
-		.text = text,
-		.id = record->id,
-		.name_bytes = record->name_bytes,
-		.file_bytes = record->file_bytes,
-		.first_line = record->first_line,
-		.kind = (uint8_t)record->kind,
-		.flags = (uint8_t)record->flags,
-	};
-}
-
-void recording_take_forget(struct recording_writer *w, const struct rec_forget *record)
-{
-	uint32_t slot = lookup_id(&w->symbol_ids, record->id);
-
-	if (slot == LOOKUP_NONE)
-		return;
-	lookup_remove(&w->symbol_ids, lookup_hash_id(record->id), slot);
-	free(w->symbols[slot].text);
-	w->symbols[slot] = (struct known_symbol){.next_free = w->free_symbol};
-	w->free_symbol = slot + 1;
-}
+/* --- stacks --- */
 
 static void reset(struct recording_writer *w)
 {
@@ -64,41 +17,6 @@ static void reset(struct recording_writer *w)
 	w->stack_count = 1;
 	lookup_release(&w->children);
 	text_set_release(&w->files);
-}
-
-/* What a frame names whose symbol is not known any more: the sampler does not write such. */
-static const struct known_symbol nobody = {.text = (char *)""};
-
-/* The number of a symbol in the file, which is written into it when it is not there yet. */
-static uint32_t write_symbol(struct recording_writer *w, struct known_symbol *symbol)
-{
-	struct known_symbol copy = symbol ? *symbol : nobody;
-	uint32_t files, file;
-	struct buf *body;
-
-	if (symbol && symbol->number && symbol->epoch == w->epoch)
-		return symbol->number;
-	files = w->files.count;
-	file = text_set_add(&w->files, copy.text + copy.name_bytes, copy.file_bytes);
-	if (file == INTERN_FAILED) {
-		recording_fail(w, -ENOMEM);
-		return 0;
-	}
-	body = recording_begin(w);
-	put_u(body, copy.kind);
-	put_u(body, copy.flags);
-	put_u(body, copy.first_line);
-	recording_put_text(body, copy.text, copy.name_bytes);
-	put_u(body, file == files ? 0 : file + 1);
-	if (file == files)
-		recording_put_text(body, copy.text + copy.name_bytes, copy.file_bytes);
-	recording_end(w, ITEM_SYMBOL);
-	w->symbols_written++;
-	if (symbol) {
-		symbol->number = w->symbols_written;
-		symbol->epoch = w->epoch;
-	}
-	return w->symbols_written;
 }
 
 static uint32_t add_stack(struct recording_writer *w, const struct stack_key *key, uint32_t hash)
@@ -118,7 +36,7 @@ static uint32_t add_stack(struct recording_writer *w, const struct stack_key *ke
 		w->stacks = larger;
 		w->stack_room = room;
 	}
-	number = write_symbol(w, symbol);
+	number = recording_write_symbol(w, symbol);
 	if (lookup_add(&w->children, hash, stack)) {
 		recording_fail(w, -ENOMEM);
 		return 0;
@@ -335,4 +253,20 @@ void recording_writer_run(struct recording_writer *w, const struct rec_stack *ru
 		return;
 	begin_clock(w, run->t_first_ns);
 	write_run(w, index, run, stack);
+}
+
+void recording_writer_stack_time(struct recording_writer *w, uint32_t thread, uint32_t stack, uint64_t cpu_ns,
+                                 uint64_t wait_ns)
+{
+	uint32_t index = lookup_id(&w->thread_ids, thread);
+	struct buf *body;
+
+	if (index == LOOKUP_NONE || w->block.err)
+		return;
+	body = recording_begin(w);
+	put_u(body, index);
+	put_u(body, stack);
+	put_u(body, cpu_ns);
+	put_u(body, wait_ns);
+	recording_end(w, ITEM_STACK_TIME);
 }

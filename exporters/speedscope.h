@@ -45,6 +45,7 @@ struct speedscope_profile {
 	uint32_t root;                  /* node */
 	int32_t pid;
 	bool is_main;
+	bool is_cpu;  /* not its samples: the CPU time of a thread that has another profile */
 	bool counted; /* its counts were given */
 	uint64_t tid;
 	int64_t interpreter;

@@ -36,8 +36,13 @@ static void add_symbols(struct speedscope *s, struct builder *to, struct built *
 	}
 }
 
-static uint32_t weight_value(struct builder *to, enum speedscope_unit unit)
+static uint32_t weight_value(struct builder *to, const struct speedscope_profile *profile)
 {
+	enum speedscope_unit unit = profile->unit;
+
+	if (profile->is_cpu)
+		return builder_value(to, profile_value_types[VALUE_CPU].name, profile_value_types[VALUE_CPU].unit,
+		                     VALUE_CPU);
 	if (unit == UNIT_NONE)
 		return BUILDER_NONE;
 	if (unit == UNIT_BYTES)
@@ -86,7 +91,7 @@ static int add_nodes(struct speedscope *s, struct builder *to, struct built *bui
 		/* The nodes of a profile lie together, its root first. */
 		if (node.a == UINT32_MAX) {
 			profile = node.b;
-			built->values[profile] = weight_value(to, profiles[profile].unit);
+			built->values[profile] = weight_value(to, &profiles[profile]);
 			built->threads[i] = add_thread(s, to, &profiles[profile]);
 			built->nodes[i] = 0;
 		} else if (node.b >= frame_count) {

@@ -61,6 +61,7 @@ enum key {
 	KEY_INTERPRETER,
 	KEY_TID,
 	KEY_MAIN,
+	KEY_CPU,
 	KEY_THREAD,
 	KEY_TYPE,
 	KEY_AT,
@@ -76,6 +77,7 @@ static const char *const key_names[KEYS] = {
 	[KEY_PID] = "pid",       [KEY_PROCESS] = "process", [KEY_INTERPRETER] = "interpreter",
 	[KEY_TID] = "tid",       [KEY_MAIN] = "main",       [KEY_THREAD] = "thread",
 	[KEY_TYPE] = "type",     [KEY_AT] = "at",           [KEY_FRAME] = "frame",
+	[KEY_CPU] = "cpu",
 };
 
 struct reading {
@@ -311,6 +313,8 @@ static int on_boolean(void *context, int value)
 
 	if (here(r) == IN_IDENTITY && r->key == KEY_MAIN)
 		r->file.profile->is_main = value;
+	if (here(r) == IN_IDENTITY && r->key == KEY_CPU)
+		r->file.profile->is_cpu = value;
 	if (here(r) == IN_STACK || here(r) == IN_WEIGHTS || here(r) == IN_COUNTS || here(r) == IN_SAMPLES)
 		return malformed(r, "something else stands where a number should");
 	return go_on(r, 0);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* speedscope's own format (file-format-schema.json in its package): one "sampled" profile a thread. With runs its rows are in
  * the order of time, runs of one stack joined; without, they are the tree's nodes. Beyond the schema, which allows it, there
- * are the facts ("sampled"), who the thread is ("sampled" of a profile), and how many samples a row stands for ("counts"):
+ * are the facts ("sampled"), who the thread is ("sampled" of a profile), and how many samples a row stands for ("counts");
+ * and where there is CPU time, behind all threads, a profile of that for each ("cpu" in who it is; its rows stand for no samples):
  * speedscope passes over them, our reader (speedscope_read.c) does not. */
 #include <errno.h>
 #include <inttypes.h>
@@ -44,11 +45,12 @@ static bool next_row(struct rows *rows, struct row *ret_row)
 	while (rows->at < thread->node_count) {
 		const struct node *node = &thread->nodes[rows->at++];
 
-		if (node->self[VALUE_SAMPLES] == 0 && node->self[rows->weight] == 0)
+		uint64_t count = rows->weight == VALUE_CPU ? 0 : node->self[VALUE_SAMPLES];
+
+		if (count == 0 && node->self[rows->weight] == 0)
 			continue;
-		*ret_row = (struct row){.node = (uint32_t)(rows->at - 1),
-		                        .weight = node->self[rows->weight],
-		                        .count = node->self[VALUE_SAMPLES]};
+		*ret_row = (struct row){
+			.node = (uint32_t)(rows->at - 1), .weight = node->self[rows->weight], .count = count};
 		return true;
 	}
 	return false;
@@ -169,7 +171,8 @@ static const char *unit_of(const struct profile *profile)
 	return "none";
 }
 
-static void write_identity(const struct profile *profile, const struct thread_tree *thread, struct writer *to)
+static void write_identity(const struct profile *profile, const struct thread_tree *thread, bool is_cpu,
+                           struct writer *to)
 {
 	const struct process *process = &profile->processes[thread->process];
 
@@ -181,7 +184,7 @@ static void write_identity(const struct profile *profile, const struct thread_tr
 		writer_puts(to, ",\"thread\":");
 		writer_json_string(to, thread->name);
 	}
-	writer_puts(to, "},\n");
+	writer_puts(to, is_cpu ? ",\"cpu\":true},\n" : "},\n");
 }
 
 static void write_rows(struct rows rows, struct stack_text *stack, struct writer *to)
@@ -211,23 +214,33 @@ static void write_rows(struct rows rows, struct stack_text *stack, struct writer
 	writer_puts(to, "]}");
 }
 
-static void write_thread(const struct profile *profile, const struct thread_tree *thread, struct pair_set *frames,
-                         struct writer *to)
+static struct rows cpu_rows_of(const struct thread_tree *thread, uint64_t *ret_total)
+{
+	*ret_total = 0;
+	for (uint32_t i = 0; i < thread->node_count; i++)
+		*ret_total += thread->nodes[i].self[VALUE_CPU];
+	return (struct rows){.thread = thread, .weight = VALUE_CPU};
+}
+
+static void write_thread(const struct profile *profile, const struct thread_tree *thread, bool is_cpu,
+                         struct pair_set *frames, struct writer *to)
 {
 	struct stack_text stack;
 	struct buf name = {0};
 	uint64_t total;
-	struct rows rows = rows_of(profile, thread, &total);
+	struct rows rows = is_cpu ? cpu_rows_of(thread, &total) : rows_of(profile, thread, &total);
 	int err = stack_text_init(&stack, thread, frames);
 
 	writer_fail(to, err);
 	if (!to->err) {
 		writer_puts(to, "\n{\"type\":\"sampled\",\"name\":");
 		json_thread_name(&name, profile, thread);
+		if (is_cpu)
+			buf_puts(&name, ", CPU time");
 		json_string_of(to, &name);
-		writer_printf(to, ",\"unit\":\"%s\",\"startValue\":0,\"endValue\":%" PRIu64 ",\n", unit_of(profile),
-		              total);
-		write_identity(profile, thread, to);
+		writer_printf(to, ",\"unit\":\"%s\",\"startValue\":0,\"endValue\":%" PRIu64 ",\n",
+		              is_cpu ? "nanoseconds" : unit_of(profile), total);
+		write_identity(profile, thread, is_cpu, to);
 		write_rows(rows, &stack, to);
 	}
 	stack_text_release(&stack);
@@ -261,10 +274,10 @@ static void write_frames(const struct profile *profile, struct pair_set *frames,
 	writer_puts(to, "]}");
 }
 
-static bool has_samples(const struct profile *profile, const struct thread_tree *thread)
+static bool has_rows(const struct thread_tree *thread, enum value_index weight)
 {
 	struct row row;
-	struct rows rows = {.thread = thread, .weight = profile_weight(profile)};
+	struct rows rows = {.thread = thread, .weight = weight};
 
 	return next_row(&rows, &row);
 }
@@ -285,12 +298,18 @@ int speedscope_write(const struct profile *profile, const struct export_options 
 	write_frames(profile, &frames, to);
 	writer_puts(to, ",\n\"profiles\":[");
 	for (uint32_t i = 0; i < profile->thread_count && !to->err; i++) {
-		if (!has_samples(profile, &profile->threads[i]))
+		if (!has_rows(&profile->threads[i], profile_weight(profile)))
 			continue;
 		if (any)
 			writer_putc(to, ',');
 		any = true;
-		write_thread(profile, &profile->threads[i], &frames, to);
+		write_thread(profile, &profile->threads[i], false, &frames, to);
+	}
+	for (uint32_t i = 0; any && profile_has(profile, VALUE_CPU) && i < profile->thread_count && !to->err; i++) {
+		if (!has_rows(&profile->threads[i], VALUE_CPU))
+			continue;
+		writer_putc(to, ',');
+		write_thread(profile, &profile->threads[i], true, &frames, to);
 	}
 	if (!any) /* speedscope shows the first profile, whatever there is */
 		writer_printf(to,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A flame graph as a picture that stands alone: an icicle, root at the top, as the page shows it at first. No script and nothing from
- * elsewhere; a frame's numbers are in its title, which browsers show under the pointer. Colours are of files; in a differential one
- * (options->comparison) of what changed, and there are two, one by the widths of after and one by those of before.
+ * elsewhere; a frame's numbers are in its title, which browsers show under the pointer. Colours are of files, native
+ * code has one of its own; in a differential one (options->comparison) of what changed, and there are two, one by the widths of after and one by those of before.
  *
  * What is narrower than a thousandth of the whole is merged into "(other)" beside its siblings; rows are bounded. Both are said. */
 #include <errno.h>
@@ -129,7 +129,7 @@ static void write_title(const struct picture *p, struct writer *to, enum side si
 
 static void class_of(const struct picture *p, const struct svg_node *node, char *to, size_t room)
 {
-	const char *file = node->key < SVG_THREAD ? p->profile->symbols[node->key].file : "";
+	const struct symbol *symbol = node->key < SVG_THREAD ? &p->profile->symbols[node->key] : NULL;
 
 	if (node->depth > 0 && p->comparison) {
 		struct change change = change_of(p, node);
@@ -138,7 +138,7 @@ static void class_of(const struct picture *p, const struct svg_node *node, char 
 
 		svg_change_class(to, room, &change, fmax(before, after));
 	} else {
-		svg_file_class(to, room, file);
+		svg_symbol_class(to, room, symbol);
 	}
 }
 
@@ -239,6 +239,21 @@ static void write_left_out(struct picture *p, struct writer *to, enum side side)
 	p->y += LINE_PX;
 }
 
+/* What native code's colour means, at the right of the line below the frames, where there is some. */
+static void write_legend(struct picture *p, struct writer *to)
+{
+	double x = WIDTH_PX - MARGIN_PX - 215;
+	bool any = false;
+
+	for (uint32_t n = 0; n < p->tree.count && !any; n++)
+		any = p->tree.nodes[n].width[AFTER] > 0 && p->tree.nodes[n].key < SVG_THREAD &&
+		      p->profile->symbols[p->tree.nodes[n].key].kind == FRAME_NATIVE;
+	if (!any)
+		return;
+	writer_printf(to, "<rect class=\"v\" x=\"%.1f\" y=\"%.0f\" width=\"12\" height=\"10\"/>\n", x, p->y + 3);
+	write_text(p, to, x + 18, p->y + 11, 215 - 18, "dim", "C, C++ and other native code");
+}
+
 static void write_panel(struct picture *p, struct writer *to, enum side side)
 {
 	const struct svg_left_out *out = &p->left_out[side];
@@ -257,6 +272,8 @@ static void write_panel(struct picture *p, struct writer *to, enum side side)
 	if (p->tree.nodes[0].weight[side] == 0)
 		write_text(p, to, MARGIN_PX, p->y + 13, 400, "dim", "No samples.");
 	p->y += out->rows * (double)ROW_PX;
+	if (!p->comparison)
+		write_legend(p, to);
 	write_left_out(p, to, side);
 	if (p->comparison)
 		writer_puts(to, "</g>\n");

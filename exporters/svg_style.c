@@ -65,6 +65,8 @@ static void write_fills(struct writer *to, bool dark)
 		writer_printf(to, ".g%d{fill:#%06" PRIx32 "}.s%d{fill:#%06" PRIx32 "}", i,
 		              dark ? rgb_of(6, 30 + 12 * i, 27 + 6 * i) : rgb_of(6, 76 + 3 * i, 88 - 8 * i), i,
 		              dark ? rgb_of(216, 28 + 11 * i, 28 + 7 * i) : rgb_of(216, 72 + 3 * i, 90 - 8 * i));
+	/* The page's colour of native code. */
+	writer_printf(to, ".v{fill:#%06" PRIx32 "}", dark ? rgb_of(100, 36, 32) : rgb_of(96, 44, 72));
 	writer_puts(to, dark ? ".n{fill:#4a4843}.t{fill:#383d46}.o{fill:#2f3742}.bg{fill:#12161d}text{fill:#f1f4f8}."
 	                       "dim{fill:#9aa6b5}"
 	                       ".loss{fill:#ffc67a}rect:hover{stroke:#c9d3df}\n"
@@ -84,12 +86,14 @@ void svg_write_style(struct writer *to)
 	writer_puts(to, "}\n</style>\n");
 }
 
-void svg_file_class(char *to, size_t room, const char *file)
+void svg_symbol_class(char *to, size_t room, const struct symbol *symbol)
 {
-	if (file[0] == '\0')
+	if (symbol && symbol->kind == FRAME_NATIVE)
+		snprintf(to, room, "v");
+	else if (!symbol || symbol->file[0] == '\0')
 		snprintf(to, room, "t");
 	else
-		snprintf(to, room, "c%u", (unsigned)(hash_bytes(0, file, strlen(file)) % HUES));
+		snprintf(to, room, "c%u", (unsigned)(hash_bytes(0, symbol->file, strlen(symbol->file)) % HUES));
 }
 
 void svg_change_class(char *to, size_t room, const struct change *change, double larger_percent)

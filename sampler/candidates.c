@@ -4,10 +4,10 @@
 #include "sampler/candidates.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+
+#include "sampler/host.h"
 
 static const char *base_name(const char *path)
 {
@@ -81,17 +81,13 @@ int candidates_add(void *context, const struct proc_map *map)
 	return 0;
 }
 
-int candidates_collect(struct candidates *c, pid_t pid)
+int candidates_collect(struct candidates *c, const struct remote *r)
 {
-	struct stat st;
-	char path[64];
+	const struct host *host = host_of(r);
 	int err;
 
-	*c = (struct candidates){0};
-	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
-	if (stat(path, &st) == 0)
-		c->exe_inode = st.st_ino;
-	err = proc_maps_each(pid, candidates_add, c);
+	*c = (struct candidates){.exe_inode = host->program(r)};
+	err = host->maps_each(r, candidates_add, c);
 	return err ? err : c->err;
 }
 

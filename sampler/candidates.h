@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "sampler/procfs.h"
+#include "sampler/remote.h"
 
 enum { CANDIDATE_MAPS = 16, CANDIDATES_MAX = 4096 };
 
@@ -27,8 +28,8 @@ struct candidates {
 	int err;            /* -ENOMEM */
 };
 
-/* Reads the maps of pid. 0 or -errno; release in either case. */
-int candidates_collect(struct candidates *c, pid_t pid);
+/* Reads the target's mappings. 0 or -errno; release in either case. */
+int candidates_collect(struct candidates *c, const struct remote *r);
 /* Adds one mapping; for proc_maps_parse(). `context` is the struct candidates. */
 int candidates_add(void *context, const struct proc_map *map);
 void candidates_release(struct candidates *c);

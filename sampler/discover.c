@@ -5,20 +5,17 @@
 #include "sampler/discover.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "sampler/candidates.h"
+#include "sampler/host.h"
 #include "sampler/image.h"
 #include "sampler/livecheck.h"
 #include "sampler/permission.h"
-#include "sampler/procfs.h"
 #include "sampler/pyversion.h"
 
 enum {
-	PF_KTHREAD = 0x00200000, /* <linux/sched.h>, not exported to programs */
 	DEBUG_WORDS_MAX = 256,
 	EXAMINED_MAX = 512, /* files that have nothing to do with Python by their name */
 };
@@ -52,19 +49,6 @@ static int telling(int err)
 	default:
 		return 0;
 	}
-}
-
-/* The file as the target sees it: the kernel wrote its path as seen from our root, which may lie above the target's. */
-static void name_binary(struct pyproc *proc, const char *path)
-{
-	char link[64], root[PATH_MAX];
-	ssize_t bytes;
-
-	snprintf(link, sizeof(link), "/proc/%d/root", (int)proc->pid);
-	bytes = readlink(link, root, sizeof(root) - 1);
-	if (bytes > 1 && strncmp(path, root, (size_t)bytes) == 0 && path[bytes] == '/')
-		path += bytes;
-	snprintf(proc->binary, sizeof(proc->binary), "%s", path);
 }
 
 /* The layout, from the words that 3.13+ publish or from our tables. */
@@ -155,7 +139,7 @@ static void try_candidate(struct search *search, const struct candidate *candida
 	if (err)
 		return;
 	snprintf(proc.found_by, sizeof(proc.found_by), "%s", image.found_by);
-	name_binary(&proc, candidate->path);
+	host_of(search->r)->name_file(search->r, candidate->path, proc.binary, sizeof(proc.binary));
 	*search->proc = proc;
 }
 
@@ -192,52 +176,34 @@ int discover_open(struct remote *ret_remote, pid_t pid, struct fault *fault)
 	return err ? fault_set(fault, err, "", "its memory cannot be opened: %s", strerror(-err)) : 0;
 }
 
-/* What can be said before its memory is looked at. */
-static int check_process(const struct remote *r, struct proc_stat *ret_stat, struct fault *fault)
-{
-	char byte;
-	int err = proc_stat_read(ret_stat, r->pid, 0);
-
-	if (err == -ESRCH)
-		return gone(fault);
-	if (err == -EACCES || err == -EPERM)
-		return permission_explain(r->pid, fault);
-	if (err)
-		return fault_set(fault, err, "", "/proc/%d/stat cannot be read: %s", (int)r->pid, strerror(-err));
-	if (ret_stat->flags & PF_KTHREAD)
-		return fault_set(fault, -ENOEXEC, "", "it is a kernel thread, not a Python process");
-	if (ret_stat->state == 'Z' || ret_stat->state == 'X')
-		return fault_set(fault, -ESRCH, "", "it has exited, and waits for its parent to notice");
-	/* Address 0 is not mapped: EFAULT says that we may read. */
-	err = remote_read(r, 0, &byte, 1);
-	if (err == -EPERM || err == -EACCES)
-		return permission_explain(r->pid, fault);
-	return err == -ESRCH ? gone(fault) : 0;
-}
-
 int discover(struct pyproc *ret_proc, const struct remote *r, struct fault *fault)
 {
+	const struct host *host = host_of(r);
 	struct proc_stat stat;
 	struct pyproc proc = {0};
 	struct candidates all = {0};
 	struct search search = {.proc = &proc, .r = r, .stat = &stat, .err = -ENOEXEC};
-	int err = check_process(r, &stat, fault);
+	bool no_memory;
+	int err = host->check(r, &stat, fault);
 
 	if (err)
 		return err;
-	err = candidates_collect(&all, r->pid);
+	err = candidates_collect(&all, r);
 	if (err == 0)
 		err = try_all(&search, &all);
 	else if (err == -EACCES || err == -EPERM)
 		err = permission_explain(r->pid, &search.fault);
 	else
 		fault_set(&search.fault, err, "", "its mappings cannot be read: %s", strerror(-err));
-	if (err == -ESRCH)
-		gone(&search.fault);
+	/* Its memory can go between two looks since it ends, or since it has another one now. */
+	no_memory = err == -ESRCH || (err == -ENOEXEC && all.count == 0);
+	if (no_memory && host->is_same(r, stat.start_time))
+		err = fault_set(&search.fault, -EAGAIN, "try again in a moment",
+		                "it has no memory just now: it ends, or starts another program");
+	else if (no_memory)
+		err = gone(&search.fault);
 	else if (err == -EPERM && !search.fault.err)
 		permission_explain(r->pid, &search.fault);
-	else if (err == -ENOEXEC && all.count == 0)
-		err = gone(&search.fault); /* its memory went between two looks */
 	else if (err == -ENOEXEC && search.waits_for_python)
 		err = fault_set(&search.fault, -EAGAIN, "try again in a moment", "its libpython is not loaded yet");
 	else if (err == -ENOEXEC && all.pypy)
@@ -246,7 +212,7 @@ int discover(struct pyproc *ret_proc, const struct remote *r, struct fault *faul
 		fault_set(&search.fault, err, "", "not a Python process");
 	candidates_release(&all);
 	if (err == 0)
-		err = proc_ns_pid(r->pid, &proc.ns_pid);
+		err = host->ns_pid(r, &proc.ns_pid);
 	if (err) {
 		if (fault)
 			*fault = search.fault;

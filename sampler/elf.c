@@ -175,6 +175,43 @@ int elf_image_symbol(const struct elf_image *image, const char *name, struct elf
 	return -ENOENT;
 }
 
+static void functions_of(const struct elf_image *image, Elf_Scn *section, bool exported,
+                         void (*fn)(void *context, const struct elf_function *function), void *context)
+{
+	GElf_Shdr header, strings_header;
+	Elf_Data *table = section_data(image, section, &header);
+	Elf_Data *strings = table ? section_data(image, elf_getscn(image->elf, header.sh_link), &strings_header) : NULL;
+	GElf_Sym symbol;
+
+	if (!table || !table->d_buf || !strings || !strings->d_buf || table->d_size / sizeof(symbol) > SYMBOLS_MAX)
+		return;
+	for (int i = 1; gelf_getsym(table, i, &symbol); i++) {
+		struct elf_function function = {.addr = symbol.st_value, .bytes = symbol.st_size, .exported = exported};
+
+		if (GELF_ST_TYPE(symbol.st_info) != STT_FUNC || symbol.st_shndx == SHN_UNDEF ||
+		    symbol.st_name >= strings->d_size)
+			continue;
+		function.name = (const char *)strings->d_buf + symbol.st_name;
+		if (memchr(function.name, '\0', strings->d_size - symbol.st_name))
+			fn(context, &function);
+	}
+}
+
+void elf_image_functions(const struct elf_image *image, void (*fn)(void *context, const struct elf_function *function),
+                         void *context)
+{
+	static const GElf_Word types[] = {SHT_DYNSYM, SHT_SYMTAB};
+
+	for (size_t t = 0; t < sizeof(types) / sizeof(types[0]); t++) {
+		Elf_Scn *section = NULL;
+		GElf_Shdr header;
+
+		for (unsigned i = 0; i < SECTIONS_MAX && (section = elf_nextscn(image->elf, section)); i++)
+			if (gelf_getshdr(section, &header) && header.sh_type == types[t])
+				functions_of(image, section, types[t] == SHT_DYNSYM, fn, context);
+	}
+}
+
 int elf_image_section(const struct elf_image *image, const char *name, struct elf_range *ret_range)
 {
 	Elf_Scn *section = NULL;

@@ -21,6 +21,15 @@ void elf_image_free(struct elf_image *image);
 
 /* A defined symbol, from .dynsym or, when not there, .symtab. 0, -ENOENT, or -ENOEXEC. */
 int elf_image_symbol(const struct elf_image *image, const char *name, struct elf_range *ret_range);
+struct elf_function {
+	const char *name; /* ends within its string table */
+	uint64_t addr, bytes;
+	bool exported; /* of .dynsym, not .symtab */
+};
+
+/* Calls fn for each function that is defined, those of .dynsym first; one may come several times. */
+void elf_image_functions(const struct elf_image *image, void (*fn)(void *context, const struct elf_function *function),
+                         void *context);
 /* A section that is loaded, by name. `name` must be static. 0, -ENOENT, or -ENOEXEC. */
 int elf_image_section(const struct elf_image *image, const char *name, struct elf_range *ret_range);
 /* The i-th loadable segment: its memory, and whether it can be written. false: there are not so many. */

@@ -16,12 +16,20 @@ struct pyframe { /* what one sample keeps of a frame */
 	raddr_t code;
 	int64_t offset;    /* of the instruction, in bytes from the first one; below 0: nothing ran yet */
 	uint64_t callable; /* what its value stack has for the call it stands at; 0: not looked at */
+	uint32_t
+		mapping; /* 0: a Python frame. Else a native one, of this mapping (struct rec_mapping): offset is its place there, code 0 */
+	uint32_t
+		entry; /* which run of the interpreter's loop it is in, counted from the innermost; set by walk_chain() alone */
 	bool generator; /* it lies in an object of its own (3.11+) */
 	bool direct;    /* the interpreter's loop runs it for its caller, without C between them */
-	bool stored;    /* its stack pointer is stored (to 3.13): it is suspended in a call, below a finalizer, or traced */
-	bool awaited;   /* its caller's own frame names it */
-	bool placed;    /* where its caller stands was told by it, which is called from there only (struct resumed) */
-	bool proven;    /* it was its caller's callee while they were read, later than the rest */
+	bool stored; /* its stack pointer is stored (to 3.13): it is suspended in a call, below a finalizer, or traced */
+	bool awaited; /* its caller's own frame names it */
+	bool placed;  /* where its caller stands was told by it, which is called from there only (struct resumed) */
+	bool proven;  /* it was its caller's callee while they were read, later than the rest */
+	/* Noted of a whole stack, where they are asked for (special.h). */
+	bool through_c;  /* C called it for the Python frame before it */
+	bool collects;   /* the garbage collector was started by it, and runs */
+	uint16_t opcode; /* of its instruction, plus 1; 0: not told. Of the innermost Python frame only: of others it is an old one */
 };
 
 /* Frames of one stack, outermost first. */
@@ -30,6 +38,14 @@ struct pystack {
 	uint32_t depth, room;
 	bool apart; /* a generator's frame is among them: they were not copied in one piece */
 };
+
+static inline void pystack_swap(struct pystack *a, struct pystack *b)
+{
+	struct pystack swap = *a;
+
+	*a = *b;
+	*b = swap;
+}
 
 /* Whether a frame can lie there at all. */
 static inline bool frame_may_be(raddr_t frame)

@@ -10,6 +10,7 @@
 
 #include "sampler/elf.h"
 #include "sampler/elfmem.h"
+#include "sampler/host.h"
 
 enum { PIECE_BYTES = 64 * 1024 };
 #define SEARCH_BYTES_MAX (UINT64_C(64) << 20)
@@ -173,7 +174,7 @@ static int open_candidate(const struct remote *r, const struct candidate *candid
 	int err = -ENOENT, fd = -ENOENT;
 
 	for (size_t i = 0; i < candidate->maps_count && fd < 0; i++)
-		fd = proc_open_mapped(r->pid, &candidate->maps[i]);
+		fd = host_of(r)->open_mapped(r, &candidate->maps[i]);
 	if (fd < 0)
 		return fd;
 	err = elf_image_open(&elf, fd);

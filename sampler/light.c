@@ -32,9 +32,9 @@ enum light light_look(struct target *target, struct walker *w)
 	raddr_t leaf;
 	bool told;
 
-	if (target->interval_ns > 0 || target->thread_count != 1 || target->interp_count != 1 ||
-	    target->awake_stale || target->awake_count != 1 || w->abi->frames != FRAMES_STACK ||
-	    w->tick % WHOLE_OF == 0)
+	if (target->interval_ns > 0 || target->options->exceptions || target->thread_count != 1 ||
+	    target->interp_count != 1 || target->awake_stale || target->awake_count != 1 ||
+	    w->abi->frames != FRAMES_STACK || w->tick % WHOLE_OF == 0)
 		return LIGHT_NOT;
 	t = target->awake[0];
 	if (!is_simple(target, t, w->now_ns))
@@ -53,6 +53,7 @@ enum light light_look(struct target *target, struct walker *w)
 	w->grew = false;
 	w->doubted = 0;
 	target->piece_gil = target->interps[0].piece_gil = target->interps[0].piece_threads =
-		target->interps[0].piece_collecting = target->interps[0].piece_generation = PLAN_FULL;
+		target->interps[0].piece_collecting = target->interps[0].piece_gc_frame =
+			target->interps[0].piece_generation = PLAN_FULL;
 	return thread_read_state(t, w->abi, &target->plan, &target->remote) ? LIGHT_READ : LIGHT_NOT;
 }

@@ -215,6 +215,24 @@ int look_walk(struct walker *w, struct thread *t)
 	return err ? err : walk_frames(w, t, current);
 }
 
+int look_standing(struct walker *w, struct thread *t)
+{
+	raddr_t current;
+	int err =
+		plan_reserve(w->plan, APART_FETCHES * (PYABI_FRAME_MAX + 16)) ? walk_current(w, t, &current) : -ENOMEM;
+
+	if (err)
+		return err;
+	t->seen.depth = t->same = t->seen_plain = w->entries = 0;
+	t->agreed = true;
+	t->late = t->recalled = false;
+	if (has_no_frames(w, t, current))
+		return 0;
+	if (w->abi->frames == FRAMES_STACK)
+		err = match_chunks(w, t);
+	return err ? err : walk_chain(w, t, current);
+}
+
 int look_again(struct target *target, struct walker *w, struct thread *t)
 {
 	uint32_t generation;

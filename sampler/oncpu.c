@@ -29,6 +29,11 @@ void oncpu_open(struct oncpu *o, pid_t pid, pid_t tid)
 		o->stat_fd = open_of(pid, tid, "stat");
 }
 
+void oncpu_fix(struct oncpu *o, pid_t tid, enum oncpu_state state, uint64_t futex)
+{
+	*o = (struct oncpu){.tid = tid, .syscall_fd = -1, .stat_fd = -1, .fixed = true, .state = state, .futex = futex};
+}
+
 void oncpu_release(struct oncpu *o)
 {
 	if (o->syscall_fd >= 0)
@@ -38,32 +43,89 @@ void oncpu_release(struct oncpu *o)
 	o->syscall_fd = o->stat_fd = -1;
 }
 
+/* The last two words are kept as they are: most who ask for the state do not ask for them. */
+static void keep_place(struct oncpu *o, const char *text, uint64_t bytes)
+{
+	uint64_t kept = bytes < sizeof(o->place) ? bytes : sizeof(o->place);
+
+	memcpy(o->place, text + bytes - kept, kept);
+	o->place_bytes = (uint8_t)kept;
+}
+
 /* "running", "-1 SP PC" (blocked outside a system call, as in a page fault), or "NR ARG0 … ARG5 SP PC"
  * (fs/proc/base.c, proc_pid_syscall). */
 void oncpu_parse_syscall(struct oncpu *o, const char *text, uint64_t bytes)
 {
 	char line[64];
+	uint64_t head = bytes < sizeof(line) ? bytes : sizeof(line) - 1;
 	char *end;
 	long number;
 
-	if (bytes >= sizeof(line))
-		bytes = sizeof(line) - 1;
-	memcpy(line, text, bytes);
-	line[bytes] = '\0';
+	o->place_bytes = 0;
+	memcpy(line, text, head);
+	line[head] = '\0';
 	if (strncmp(line, "running", 7) == 0) {
 		o->state = ONCPU_RUNNABLE;
 		return;
 	}
 	number = strtol(line, &end, 10);
-	if (end == line) {
+	if (end == line || number < -1 || number > INT32_MAX) {
 		o->state = ONCPU_UNKNOWN;
 		return;
 	}
 	o->state = ONCPU_BLOCKED;
+	o->number = (int32_t)number;
+	keep_place(o, text, bytes);
 	if (number == SYS_futex) {
 		o->state = ONCPU_BLOCKED_FUTEX;
 		o->futex = strtoull(end, NULL, 16);
 	}
+}
+
+static bool is_told(const struct oncpu *o)
+{
+	return (o->state == ONCPU_BLOCKED || o->state == ONCPU_BLOCKED_FUTEX) && o->place_bytes > 0;
+}
+
+bool oncpu_number(const struct oncpu *o, int32_t *ret_number)
+{
+	if (!is_told(o))
+		return false;
+	*ret_number = o->number;
+	return true;
+}
+
+/* All of `word` is one number, and not zero: of a thread that is ending both are. */
+static bool parse_address(const char *word, uint64_t *ret)
+{
+	char *end;
+	uint64_t value = strtoull(word, &end, 16);
+
+	if (strncmp(word, "0x", 2) != 0 || end == word + 2 || (*end != '\0' && *end != '\n') || value == 0)
+		return false;
+	*ret = value;
+	return true;
+}
+
+bool oncpu_place(const struct oncpu *o, uint64_t *ret_sp, uint64_t *ret_pc)
+{
+	char text[ONCPU_PLACE_MAX + 1];
+	char *sp, *pc;
+	uint64_t pc_value;
+
+	if (!is_told(o))
+		return false;
+	memcpy(text, o->place, o->place_bytes);
+	text[o->place_bytes] = '\0';
+	pc = strrchr(text, ' ');
+	if (!pc || !parse_address(pc + 1, &pc_value))
+		return false;
+	*pc = '\0';
+	sp = strrchr(text, ' '); /* NULL: what was kept begins with it */
+	if (!parse_address(sp ? sp + 1 : text, ret_sp))
+		return false;
+	*ret_pc = pc_value;
+	return true;
 }
 
 static int ask_stat(struct oncpu *o)
@@ -76,6 +138,7 @@ static int ask_stat(struct oncpu *o)
 		return bytes < 0 && errno != ESRCH ? -errno : -ESRCH;
 	if (proc_stat_parse(&stat, text, (size_t)bytes) != 0)
 		return -EPROTO;
+	o->place_bytes = 0;
 	o->state = stat.state == 'R' ? ONCPU_RUNNABLE : ONCPU_BLOCKED;
 	return 0;
 }
@@ -85,6 +148,8 @@ int oncpu_ask(struct oncpu *o, uint64_t now_ns)
 	char text[256];
 	ssize_t bytes;
 
+	if (o->fixed) /* and never asked, so that nobody takes what was known a moment ago for out of date */
+		return 0;
 	o->asked_ns = now_ns;
 	if (o->syscall_fd < 0) {
 		o->state = ONCPU_UNKNOWN;

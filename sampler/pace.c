@@ -8,23 +8,26 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "sampler/exact.h"
 #include "sampler/procfs.h"
 #include "sampler/still.h"
 #include "sampler/target.h"
 
-#define PARKED_TICKS  2                 /* of the scheduler, that an interval takes at least where processes are parked */
+#define PARKED_TICKS  2 /* of the scheduler, that an interval takes at least where processes are parked */
 #define PARK_AFTER_NS (500 * NS_PER_MS)
-#define SKIP_PART     128               /* of the ticks that it has been parked for, the clock is not read */
+#define SKIP_PART     128 /* of the ticks that it has been parked for, the clock is not read */
 #define SKIP_MOST     8
-#define PARKED_RUN_NS (10 * NS_PER_S)   /* what is credited is written after this time, so that the consumer hears of it */
-#define TICK_MOST_NS  (100 * NS_PER_MS) /* no kernel ticks more seldom */
+#define PARKED_RUN_NS                                                                                                  \
+	(10 * NS_PER_S) /* what is credited is written after this time, so that the consumer hears of it */
+#define TICK_MOST_NS (100 * NS_PER_MS) /* no kernel ticks more seldom */
 
 uint64_t pace_scheduler_tick_ns(void)
 {
 	struct timespec tick;
 	struct buf tickless = {0};
 	bool all_tick = proc_read_file("/sys/devices/system/cpu/nohz_full", &tickless, 4096) != 0 ||
-	                buf_text(&tickless)[0] == '\n' || buf_text(&tickless)[0] == '(' || buf_text(&tickless)[0] == '\0';
+	                buf_text(&tickless)[0] == '\n' || buf_text(&tickless)[0] == '(' ||
+	                buf_text(&tickless)[0] == '\0';
 	uint64_t ns;
 
 	buf_release(&tickless);
@@ -64,7 +67,8 @@ static void account(struct seat *seat, uint64_t ran_ns)
 	seat->ticks = seat->late = seat->missed = seat->saved = 0;
 }
 
-struct target *pace_remove(struct pace *pace, uint32_t index)
+/* Takes one out, with all accounts written. */
+static struct target *pace_remove(struct pace *pace, uint32_t index)
 {
 	struct target *target = pace->seats[index].target;
 
@@ -167,11 +171,12 @@ void pace_tick(struct pace *pace, const struct pace_tick *tick, uint64_t now_ns)
 	pace->base_ns += step_ns;
 }
 
-void pace_flush(struct pace *pace)
+/* Writes everything that is in progress, with the facts. */
+static void pace_flush(struct pace *pace)
 {
 	for (uint32_t i = 0; i < pace->count; i++) {
 		account(&pace->seats[i], 0);
-		runs_close_all(pace->seats[i].target);
+		runs_settle(pace->seats[i].target);
 		target_write_facts(pace->seats[i].target);
 	}
 }
@@ -229,6 +234,46 @@ void paces_drop_empty(struct paces *paces)
 			free(paces->items[i].seats);
 	}
 	paces->count = kept;
+}
+
+struct target *paces_remove(struct paces *paces, pid_t pid, uint64_t start_time)
+{
+	for (uint32_t i = 0; i < paces->count; i++) {
+		for (uint32_t k = 0; k < paces->items[i].count; k++) {
+			const struct pyproc *proc = &paces->items[i].seats[k].target->proc;
+
+			if (proc->pid == pid && proc->start_time == start_time)
+				return pace_remove(&paces->items[i], k);
+		}
+	}
+	return NULL;
+}
+
+bool paces_take_late(struct paces *paces, struct stop *stop)
+{
+	for (uint32_t i = 0; i < paces->count; i++) {
+		for (uint32_t k = 0; k < paces->items[i].count; k++) {
+			struct target *target = paces->items[i].seats[k].target;
+
+			if (target->exact && exact_take_late(target, stop))
+				return true;
+		}
+	}
+	return false;
+}
+
+void paces_flush(struct paces *paces)
+{
+	for (uint32_t i = 0; i < paces->count; i++)
+		pace_flush(&paces->items[i]);
+}
+
+void paces_finish(struct paces *paces)
+{
+	paces_flush(paces);
+	for (uint32_t i = 0; i < paces->count; i++)
+		for (uint32_t k = 0; k < paces->items[i].count; k++)
+			target_finish(paces->items[i].seats[k].target, clock_now_ns(), TARGET_DETACHED);
 }
 
 void paces_release(struct paces *paces)

@@ -17,8 +17,10 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include <time.h>
 
+struct stop;
 struct target;
 
 struct seat {
@@ -64,12 +66,8 @@ uint64_t pace_scheduler_tick_ns(void);
 
 /* Takes a target in; it is the pace's then. 0 or -ENOMEM. */
 int pace_add(struct pace *pace, struct target *target);
-/* Takes one out, with all accounts written. */
-struct target *pace_remove(struct pace *pace, uint32_t index);
 /* One deadline, at now_ns: reads or credits all targets. */
 void pace_tick(struct pace *pace, const struct pace_tick *tick, uint64_t now_ns);
-/* Writes everything that is in progress, with the facts. */
-void pace_flush(struct pace *pace);
 
 /* The pace of this interval, made when there is none yet; NULL without memory. */
 struct pace *paces_find(struct paces *paces, uint64_t interval_ns);
@@ -79,6 +77,14 @@ void paces_set_due(struct paces *paces, struct pace *pace, bool jitter);
 struct pace *paces_next(struct paces *paces);
 /* Those without targets go. */
 void paces_drop_empty(struct paces *paces);
+/* Takes this process' target out, with all accounts written; NULL: there is none. */
+struct target *paces_remove(struct paces *paces, pid_t pid, uint64_t start_time);
+/* Gives a stop that has come late to the target it is of. False: to none of these. */
+bool paces_take_late(struct paces *paces, struct stop *stop);
+/* Writes everything that is in progress, with the facts. */
+void paces_flush(struct paces *paces);
+/* The same, and that sampling has ended. */
+void paces_finish(struct paces *paces);
 void paces_release(struct paces *paces);
 
 #endif

@@ -156,8 +156,7 @@ static size_t utf8_length(const unsigned char *p, size_t bytes)
 	return length;
 }
 
-/* Copies text that may hold anything as clean UTF-8: control characters (C0, DEL, C1) become blanks, malformed bytes U+FFFD. */
-static size_t copy_clean(char *to, size_t room, const char *from, size_t bytes)
+size_t proc_clean_text(char *to, size_t room, const char *from, size_t bytes)
 {
 	static const char replacement[] = "\xef\xbf\xbd";
 	size_t done = 0;
@@ -201,12 +200,12 @@ int proc_command_line(pid_t pid, char *to, size_t room)
 	while (err == 0 && text.bytes && text.data[text.bytes - 1] == '\0')
 		text.bytes--;
 	if (err == 0 && text.bytes) {
-		copy_clean(to, room, text.data, text.bytes); /* the NULs between arguments become blanks */
+		proc_clean_text(to, room, text.data, text.bytes); /* the NULs between arguments become blanks */
 	} else if (err == 0) {
 		err = proc_stat_read(&stat, pid, 0);
 		if (err == 0) {
 			snprintf(name, sizeof(name), "[%s]", stat.comm);
-			copy_clean(to, room, name, strlen(name));
+			proc_clean_text(to, room, name, strlen(name));
 		}
 	}
 	buf_release(&text);

@@ -30,6 +30,10 @@ int proc_read_file(const char *path, struct buf *to, size_t max_bytes);
  * A process without one: its comm in []. */
 int proc_command_line(pid_t pid, char *to, size_t room);
 
+/* Copies text that may hold anything as clean UTF-8, with a NUL: control characters (C0, DEL, C1) become blanks, malformed bytes
+ * U+FFFD. Returns the bytes written; room is above 0. */
+size_t proc_clean_text(char *to, size_t room, const char *from, size_t bytes);
+
 /* A tid of the process' innermost pid namespace to ours, by NSpid of /proc/PID/task/TID/status. -ESRCH: none such. */
 int proc_ns_tid(pid_t pid, pid_t ns_tid, pid_t *ret_tid);
 /* The process' own pid in its innermost namespace. */

@@ -19,14 +19,6 @@
 #define DOUBTS        64 /* fetches of frames outside the data stack in which more is read to learn their calls */
 #define STEP_NS       NS_PER_US /* random waits are shorter */
 
-static void swap_stacks(struct pystack *a, struct pystack *b)
-{
-	struct pystack swap = *a;
-
-	*a = *b;
-	*b = swap;
-}
-
 /* Two copies of a thread: what is alike in them was no chance. Where they are alike as a whole and the thread state agreed, that
  * goes for all calls, unless a part was read after the rest (`late`). Else it goes for those on the data stack up to where they part: each of
  * the two was copied there in one piece. */
@@ -86,7 +78,7 @@ static int learn_calls(struct target *target, struct walker *w, struct thread *t
 		return err;
 	agreed = t->agreed;
 	late = t->late;
-	swap_stacks(&t->seen, &target->first_copy);
+	pystack_swap(&t->seen, &target->first_copy);
 	t->copy = first;
 	err = look_walk(w, t);
 	if (err)
@@ -198,7 +190,7 @@ static void confirm_calls(struct target *target, struct walker *w, struct thread
 {
 	uint32_t same = t->same;
 
-	swap_stacks(&t->seen, &target->spare);
+	pystack_swap(&t->seen, &target->spare);
 	for (int i = confirms(target, one_copy), grown = 0; i > 0 && grown < GROWTHS;
 	     w->grew && target->callees ? grown++ : i--) {
 		int err = target->callees ? learn_heap_calls(target, w, t, unknown) : learn_calls(target, w, t);
@@ -208,7 +200,7 @@ static void confirm_calls(struct target *target, struct walker *w, struct thread
 		if (prove_knows(target, w, &target->spare, 0, &unknown))
 			break;
 	}
-	swap_stacks(&t->seen, &target->spare);
+	pystack_swap(&t->seen, &target->spare);
 	t->same = same;
 	t->seen_plain = 0; /* what is in the plan now is another copy */
 }

@@ -16,12 +16,13 @@
 enum rec_type {
 	REC_SYMBOL = 1, /* struct rec_symbol: a function, or a special frame */
 	REC_FORGET,     /* struct rec_forget: a symbol that no later stack names */
-	REC_MAPPING,    /* reserved for native frames */
+	REC_MAPPING,    /* struct rec_mapping: a file, or a piece of memory, that native frames lie in */
 	REC_THREAD,     /* struct rec_thread: a thread, its new name, or its end */
 	REC_STACK,      /* struct rec_stack: a run of identical samples of one thread */
 	REC_FACTS,      /* struct rec_facts: one target's sampling facts and losses so far */
 	REC_TARGET,     /* struct rec_target: a target was attached, exec'd, or is gone */
 	REC_MARK,       /* struct rec_mark: everything sampled before the mark was asked for is in the stream now */
+	REC_TIME,       /* struct rec_time: CPU time that a thread has used, by the kernel's count */
 };
 
 struct rec_head {
@@ -31,7 +32,7 @@ struct rec_head {
 
 enum frame_kind {
 	FRAME_PYTHON,  /* id: a symbol; where: line, 0 when unknown */
-	FRAME_NATIVE,  /* id: a mapping; where: offset in it (reserved) */
+	FRAME_NATIVE,  /* id: a mapping; where: offset in it (struct rec_mapping) */
 	FRAME_SPECIAL, /* id: a symbol whose name stands in <>, such as <GC>; where: 0 */
 };
 
@@ -62,6 +63,31 @@ enum {
 	SYMBOL_CUT = 1,        /* name or file was longer than the bound and ends in an ellipsis */
 	SYMBOL_UNREADABLE = 2, /* the name could not be read and is "<unreadable>" */
 };
+
+/* What native frames lie in; its id is one of the symbols' numbers, and goes by REC_FORGET as theirs do. `where` of a frame is the
+ * offset in the file, or from the beginning of memory that has no file. It is that of the instruction, or, for a caller, of the last byte of
+ * the call: one below the return address. Known by content: path, build id, device and inode; without a file by target and start. */
+struct rec_mapping {
+	struct rec_head head;
+	uint32_t id;
+	uint32_t target; /* in which it was met first */
+	uint32_t flags;  /* MAPPING_* */
+	uint32_t dev_major, dev_minor;
+	uint32_t path_bytes;     /* as the target sees it; "[vdso]"; "" without a file */
+	uint32_t build_id_bytes; /* of the ELF note; 0: it has none */
+	uint32_t pad;
+	uint64_t start, end, file_off; /* where it was mapped there */
+	uint64_t inode;
+	char text[]; /* path, then the build id's bytes */
+};
+
+enum {
+	MAPPING_INTERPRETER = 1, /* the interpreter's code is in this file */
+	MAPPING_SYSTEM = 2,      /* the C library, the dynamic linker, the vdso */
+	MAPPING_MEMORY = 4,      /* no file: made while the program runs */
+};
+
+#define BUILD_ID_MAX 64
 
 struct rec_forget {
 	struct rec_head head;
@@ -117,6 +143,7 @@ struct rec_stack {
 enum {
 	STACK_TRUNCATED =
 		1, /* deeper than the bound: root-side frames are missing, a special frame <truncated> stands for them */
+	STACK_NATIVE_CUT = 2, /* the native frames are the innermost ones only: further out there was no way to tell */
 };
 
 /* Why a sample was not had. */
@@ -138,6 +165,9 @@ enum retry_cause {
 	RETRY_CALL,  /* a call that cannot be */
 	RETRY_CAUSES
 };
+
+/* Stops are counted by how long they were: 4 bins for each doubling, the first from 1 µs; the last has all that were longer. */
+enum { STOP_BINS = 56 };
 
 /* Cumulative since the target was attached, so that a lost record of this type loses nothing.
  * attempts = samples + the sum of lost[]: what is not decided yet is in neither. Of samples, those of the stacks in the stream up to here. */
@@ -165,8 +195,20 @@ struct rec_facts {
 	uint64_t read_ns;           /* time in them */
 	uint64_t symbols;           /* defined so far */
 	uint64_t lost[LOSS_CAUSES]; /* samples, by enum loss_cause */
-	uint64_t ticks_credited;    /* of ticks: the process had not run since it was read last, and was not read again */
-	uint64_t ticks_saved;       /* deadlines left out to keep to the CPU budget (sampler_slow_down()) */
+	uint64_t ticks_credited; /* of ticks: the process had not run since it was read last, and was not read again */
+	uint64_t ticks_saved;    /* deadlines left out to keep to the CPU budget (sampler_slow_down()) */
+	/* Of native and blocking sampling. */
+	uint64_t native;     /* of samples: with their native frames, all of them */
+	uint64_t native_cut; /* of samples: with the innermost native frames only */
+	uint64_t
+		native_mismatched; /* of samples: the native stack ran the interpreter more or less often than Python's frames say; left out */
+	uint64_t native_failed;  /* of samples: without native frames, for another reason */
+	uint64_t stops;          /* threads stopped for a sample */
+	uint64_t stops_given_up; /* not reached in time: the sample was taken without */
+	uint64_t eintr_risk;     /* stops that found a thread in a system call: it may have ended with EINTR */
+	uint64_t stop_ns;        /* time stopped, of all stops */
+	uint64_t stop_max_ns;
+	uint64_t stop_bins[STOP_BINS]; /* stops by length */
 };
 
 enum target_event { TARGET_ATTACHED = 1, TARGET_EXECED, TARGET_EXITED, TARGET_DETACHED };
@@ -184,6 +226,17 @@ struct rec_target {
 	uint32_t name_bytes; /* the command line, arguments joined by a blank */
 	uint32_t pad;
 	char text[];
+};
+
+/* What the kernel counted since the thread's record before: it counts when a thread is switched out and at scheduler ticks, so the interval is 20 ms
+ * and more. The consumer gives it to the stacks in between (records of the thread since its REC_TIME before), by their time on a CPU. */
+struct rec_time {
+	struct rec_head head;
+	uint32_t thread;
+	uint32_t pad;
+	uint64_t t_from_ns, t_to_ns; /* CLOCK_MONOTONIC */
+	uint64_t cpu_ns;             /* on a CPU */
+	uint64_t wait_ns;            /* runnable, and waiting for a CPU */
 };
 
 struct rec_mark {

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "sampler/core.h"
+
 enum {
 	REMOTE_PIECES_MAX = 1024, /* IOV_MAX of Linux */
 	MEM_FILE_BEST = 4096,     /* bytes: /proc/PID/mem copies twice, by pages */
@@ -58,6 +60,11 @@ int remote_open(struct remote *ret_remote, pid_t pid)
 	return 0;
 }
 
+void remote_open_core(struct remote *ret_remote, struct core *core)
+{
+	*ret_remote = (struct remote){.pid = core_process(core)->pid, .mem_fd = -1, .use_mem_file = true, .core = core};
+}
+
 void remote_release(struct remote *r)
 {
 	if (r->mem_fd >= 0)
@@ -65,12 +72,14 @@ void remote_release(struct remote *r)
 	r->mem_fd = -1;
 }
 
-/* As remote_read_some(), by /proc/PID/mem. It reads 0 bytes once the process has no memory any more, EIO where nothing is
+/* As remote_read_some(), from a core, or by /proc/PID/mem. That reads 0 bytes once the process has no memory any more, EIO where nothing is
  * mapped. */
 static ssize_t read_mem_file(const struct remote *r, raddr_t addr, void *to, size_t bytes)
 {
 	ssize_t got;
 
+	if (r->core)
+		return core_read_some(r->core, addr, to, bytes);
 	if (addr > INT64_MAX)
 		return -EFAULT;
 	do

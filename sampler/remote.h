@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory of another process, read and never written. */
+/* The memory of another process, or of what it left when it died (remote_open_core() in core.h): read and never written. */
 #ifndef SAMPLED_SAMPLER_REMOTE_H
 #define SAMPLED_SAMPLER_REMOTE_H
 
@@ -12,10 +12,13 @@
 /* An address in the target; never a C pointer. */
 typedef uint64_t raddr_t;
 
+struct core;
+
 struct remote {
 	pid_t pid;
 	int mem_fd;        /* /proc/PID/mem, or -1; used where process_vm_readv does not work */
-	bool use_mem_file; /* process_vm_readv is not to be had (ENOSYS, seccomp): read mem_fd */
+	bool use_mem_file; /* process_vm_readv is not to be had (ENOSYS, seccomp): read mem_fd, or the core */
+	struct core *core; /* it is no process, but what one left (core.h); else NULL. Not owned */
 };
 
 /* Opens pid's memory for reading. 0, -ESRCH (gone), -EPERM (not permitted) or another -errno. */

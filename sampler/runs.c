@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Run-length batches: identical consecutive samples of a thread are one record with a count. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "sampler/procfs.h"
+#include "sampler/exact.h"
 #include "sampler/held.h"
+#include "sampler/host.h"
+#include "sampler/shown.h"
 #include "sampler/still.h"
 #include "sampler/target.h"
 
@@ -34,7 +35,7 @@ bool target_announce(struct target *target, enum target_event event, uint64_t no
 {
 	char name[1024];
 	bool named = (event == TARGET_ATTACHED || event == TARGET_EXECED) &&
-	             proc_command_line(target->proc.pid, name, sizeof(name)) == 0;
+	             host_of(&target->remote)->command_line(&target->remote, name, sizeof(name)) == 0;
 	size_t bytes = named ? strlen(name) : 0;
 	struct rec_target *record;
 
@@ -64,7 +65,8 @@ static uint64_t undecided(const struct target *target)
 	for (uint32_t i = 0; i < target->thread_count; i++) {
 		const struct thread *t = target->threads[i];
 
-		count += t->run.count + (t->still && !t->shadow ? target->passed_ticks - t->still_ticks : 0);
+		count += t->run.count + (t->still && !t->shadow ? target->passed_ticks - t->still_ticks : 0) +
+		         exact_thread_waiting(t->exact);
 	}
 	for (uint32_t i = 0; i < target->held_count; i++)
 		count += target->held[i].count;
@@ -115,20 +117,20 @@ static bool write_thread(struct target *target, const struct thread *t, uint64_t
 
 bool thread_announce(struct target *target, struct thread *t)
 {
-	struct proc_stat stat = {0};
-
 	if (!target->attached)
 		target->attached = target_announce(target, TARGET_ATTACHED, clock_now_ns());
 	if (!target->attached)
 		return false;
-	if (t->tid > 0 && t->start_time == 0 && proc_stat_read(&stat, target->proc.pid, t->tid) == 0)
-		t->start_time = stat.start_time;
+	if (t->tid > 0 && t->start_time == 0)
+		t->start_time = host_of(&target->remote)->thread_start(&target->remote, t->tid);
 	t->announced = write_thread(target, t, t->start_time, 0);
 	return t->announced;
 }
 
-void thread_end(struct target *target, const struct thread *t)
+void thread_end(struct target *target, struct thread *t)
 {
+	thread_write_time(target, t);
+	cputime_forget(&target->cputime_files, t->id);
 	/* When the ring is full the consumer keeps one thread longer than it need. */
 	if (t->announced)
 		write_thread(target, t, t->start_time, THREAD_ENDED);
@@ -189,25 +191,17 @@ static void account(struct target *target, struct thread *t, const struct run *r
 	t->sent_depth = 0;
 }
 
-/* frames has room for one more than its depth. */
-static uint32_t with_special_frames(const struct target *target, uint16_t status, struct frame *frames, uint32_t depth)
-{
-	if (!(status & STATUS_GC) || !target->options->gc)
-		return depth;
-	frames[depth] = frame_make(FRAME_SPECIAL, target->gc_symbol, 0);
-	return depth + 1;
-}
-
 void run_close(struct target *target, struct thread *t)
 {
-	uint32_t depth;
-
 	still_account(target, t);
 	if (t->run.count == 0)
 		return;
-	depth = with_special_frames(target, t->run.status, t->frames, t->depth);
-	account(target, t, &t->run, write_stack(target, t, &t->run, t->frames, depth));
+	account(target, t, &t->run, write_stack(target, t, &t->run, t->frames, t->depth));
 	t->run.count = 0;
+	t->cputime.ran |= (t->run.status & (STATUS_ON_CPU | STATUS_GIL | STATUS_GIL_WAIT | STATUS_UNKNOWN)) != 0;
+	t->cputime.others = true;
+	if (cputime_is_due(&t->cputime, t->run.t_last_ns))
+		thread_write_time(target, t);
 }
 
 void runs_close_all(struct target *target)
@@ -216,10 +210,19 @@ void runs_close_all(struct target *target)
 		run_close(target, target->threads[i]);
 }
 
+void runs_settle(struct target *target)
+{
+	runs_close_all(target);
+	for (uint32_t i = 0; i < target->thread_count; i++)
+		thread_write_time(target, target->threads[i]);
+}
+
 void run_close_if_due(struct target *target, struct thread *t, uint64_t now_ns)
 {
+	bool mixed = t->cputime.others && cputime_is_due(&t->cputime, now_ns);
+
 	still_account(target, t);
-	if (t->run.count > 0 && now_ns - t->run.t_first_ns >= RUN_NS)
+	if (t->run.count > 0 && (mixed || now_ns - t->run.t_first_ns >= RUN_NS))
 		run_close(target, t);
 }
 
@@ -235,36 +238,15 @@ void runs_retire_codes(struct target *target)
 		return;
 	runs_close_all(target);
 	held_forget(target);
-	for (uint32_t i = 0; i < target->thread_count; i++)
+	for (uint32_t i = 0; i < target->thread_count; i++) {
 		target->threads[i]->sent_depth = target->threads[i]->last.depth = target->threads[i]->last_plain = 0;
+		exact_thread_forget(target->threads[i]->exact);
+	}
+	if (target->exact)
+		exact_forget(target->exact);
 	codes_drop_retired(target->codes);
 	symtab_flush_forgotten(target->symbols, target->ring);
 	still_wake_all(target); /* what is written of them next is decoded anew */
-}
-
-static struct frame decode(struct target *target, const struct pyframe *raw, uint64_t now_ns)
-{
-	struct code *code = codes_find(target->codes, raw->code);
-
-	if (!code)
-		code = codes_find_retired(target->codes, raw->code);
-	if (!code)
-		return frame_make(FRAME_SPECIAL, raw->code ? target->unreadable_symbol : target->truncated_symbol, 0);
-	code->used_ns = now_ns;
-	return frame_make(FRAME_PYTHON, code->symbol, code_line(code, raw->offset));
-}
-
-/* Too deep to keep whole: the root side goes, and a special frame stands for it. */
-static uint16_t cut_to_bound(struct pystack *stack)
-{
-	uint32_t extra = stack->depth > REC_DEPTH_MAX - 2 ? stack->depth - (REC_DEPTH_MAX - 2) : 0;
-
-	if (!extra)
-		return 0;
-	memmove(stack->frames + 1, stack->frames + extra + 1, (stack->depth - extra - 1) * sizeof(*stack->frames));
-	stack->frames[0] = (struct pyframe){0};
-	stack->depth -= extra;
-	return STACK_TRUNCATED;
 }
 
 static bool leaf_stands(const struct thread *t)
@@ -296,67 +278,108 @@ void run_change_status(struct target *target, struct thread *t, uint16_t status)
 	t->still_status = status;
 }
 
-void run_add(struct target *target, struct thread *t, uint16_t status, uint64_t now_ns, uint64_t weight_ns)
+/* What `now` is shown as, into t->frames, where the first `same` of its frames are shown already; the run in progress is closed while these still
+ * stand. */
+static void show_run(struct target *target, struct thread *t, const struct shown *shown, uint64_t now_ns, bool changed,
+                     uint32_t same)
 {
-	uint16_t flags = cut_to_bound(&t->seen);
-	uint32_t depth = t->seen.depth, most = depth < t->last.depth ? depth : t->last.depth;
-	uint32_t same = flags & STACK_TRUNCATED ? 0 : t->same;
-	bool changed = depth != t->depth || t->run.count == 0 || status != t->run.status || flags != t->run.flags;
-	struct pystack swap;
+	uint32_t at = shown_count(shown, same), depth = shown->stack->depth;
 
-	mend_status(t, status);
-	if (!grow_frames(&t->frames, &t->room, depth + 1)) {
-		target->facts.lost[LOSS_DROPPED]++;
-		target->facts.unsampled_ns += weight_ns;
-		return;
-	}
-	while (same < most && t->seen.frames[same].code == t->last.frames[same].code &&
-	       t->seen.frames[same].offset == t->last.frames[same].offset)
-		same++;
-	for (uint32_t i = same; i < depth; i++) {
-		struct frame frame = decode(target, &t->seen.frames[i], now_ns);
+	for (uint32_t i = same; i <= depth; i++) {
+		struct frame frames[SHOWN_EACH];
+		uint32_t count = i < depth ? shown_frames(shown, i, now_ns, frames) : shown_tail(shown, frames);
 
-		if (!changed && memcmp(&frame, &t->frames[i], sizeof(frame)) == 0)
-			continue;
-		if (!changed || i == same) {
-			run_close(target, t); /* while the old frames still stand */
+		if (changed || memcmp(frames, &t->frames[at], count * sizeof(*frames)) != 0) {
+			if (!changed || i == same)
+				run_close(target, t);
 			changed = true;
+			memcpy(&t->frames[at], frames, count * sizeof(*frames));
 		}
-		t->frames[i] = frame;
+		at += count;
 	}
-	if (changed && t->run.count > 0)
-		run_close(target, t);
-	if (depth > 0) {
+}
+
+/* Into the run in progress, or a new one. */
+static void count_sample(struct thread *t, uint16_t flags, const struct sample *sample)
+{
+	if (t->run.count == 0)
+		t->run = (struct run){.status = sample->status, .flags = flags, .t_first_ns = sample->t_first_ns};
+	t->run.count += sample->count;
+	t->run.weight_ns += sample->weight_ns;
+	t->run.t_last_ns = sample->now_ns;
+}
+
+/* Adds a sample to the thread's run, or closes that and begins another. `before`: the stack of the sample before, of which the first `same` frames
+ * are known to be the same; it and `now` are exchanged. False: no memory. */
+static bool add(struct target *target, struct thread *t, struct pystack *now, struct pystack *before, uint32_t same,
+                uint16_t flags, const struct sample *sample)
+{
+	struct shown shown = shown_as(target, now, sample->status);
+	uint32_t depth = shown_depth(&shown);
+	bool changed =
+		depth != t->depth || t->run.count == 0 || sample->status != t->run.status || flags != t->run.flags;
+
+	same = t->collects ? 0 : shown_same(&shown, before, same);
+	mend_status(t, sample->status);
+	if (!grow_frames(&t->frames, &t->room, depth)) {
+		target->facts.lost[LOSS_DROPPED] += sample->count;
+		target->facts.unsampled_ns += sample->weight_ns;
+		return false;
+	}
+	show_run(target, t, &shown, sample->now_ns, changed, same);
+	t->cputime.ran |= t->run.count == 0;
+	if (now->depth > 0) {
 		t->empty_tick = 0;
 		t->begun = true;
 	}
-	swap = t->last;
-	t->last = t->seen;
-	t->last_plain = flags & STACK_TRUNCATED ? 0 : t->seen_plain;
-	t->seen = swap;
+	t->collects = t->collects && shown_any_collects(now);
+	pystack_swap(before, now);
 	t->depth = depth;
-	if (t->run.count == 0)
-		t->run = (struct run){.status = status, .flags = flags, .t_first_ns = now_ns};
-	t->run.count++;
-	t->run.weight_ns += weight_ns;
-	t->run.t_last_ns = now_ns;
+	count_sample(t, flags, sample);
+	return true;
+}
+
+void run_add(struct target *target, struct thread *t, const struct sample *sample)
+{
+	uint16_t flags = shown_cut(target, &t->seen);
+
+	if (add(target, t, &t->seen, &t->last, flags & STACK_TRUNCATED ? 0 : t->same, flags, sample))
+		t->last_plain = flags & STACK_TRUNCATED ? 0 : t->seen_plain;
+}
+
+void run_add_merged(struct target *target, struct thread *t, struct pystack *merged, struct pystack *before,
+                    uint16_t flags, const struct sample *sample)
+{
+	flags |= shown_cut(target, merged);
+	add(target, t, merged, before, 0, flags, sample);
+	pystack_swap(&t->last, &t->seen);
+	t->last_plain = 0;
+}
+
+void run_repeat(struct target *target, struct thread *t, const struct sample *sample)
+{
+	if (t->run.count > 0 && t->run.status != sample->status)
+		run_close(target, t);
+	count_sample(t, t->run.flags, sample);
 }
 
 void run_add_other(struct target *target, struct thread *t, struct pystack *stack, struct run *run)
 {
 	struct frame *frames = NULL;
-	uint32_t room = 0, depth;
+	uint32_t room = 0, at = 0;
+	struct shown shown;
 
-	run->flags = cut_to_bound(stack);
-	if (!grow_frames(&frames, &room, stack->depth + 1)) {
+	run->flags = shown_cut(target, stack);
+	shown = shown_as(target, stack, run->status);
+	if (!grow_frames(&frames, &room, shown_depth(&shown) + SHOWN_EACH)) {
 		account(target, t, run, false);
 		return;
 	}
 	for (uint32_t i = 0; i < stack->depth; i++)
-		frames[i] = decode(target, &stack->frames[i], run->t_last_ns);
+		at += shown_frames(&shown, i, run->t_last_ns, &frames[at]);
+	at += shown_tail(&shown, &frames[at]);
 	run_close(target, t);
-	depth = with_special_frames(target, run->status, frames, stack->depth);
-	account(target, t, run, write_stack(target, t, run, frames, depth));
+	account(target, t, run, write_stack(target, t, run, frames, at));
 	free(frames);
 }
 

@@ -5,13 +5,16 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "sampler/collector.h"
+#include "sampler/exact.h"
 #include "sampler/held.h"
+#include "sampler/host.h"
 #include "sampler/light.h"
 #include "sampler/look.h"
 #include "sampler/owed.h"
-#include "sampler/procfs.h"
 #include "sampler/prove.h"
 #include "sampler/recheck.h"
+#include "sampler/special.h"
 #include "sampler/status.h"
 #include "sampler/still.h"
 #include "sampler/target.h"
@@ -20,7 +23,7 @@
 #define GROWTHS 64 /* such reads that came closer, since the guess has grown */
 #define OUTSIDE_LOOKS                                                                                                  \
 	3 /* at a thread that was in a function outside the data stack which could not be copied; unthrottled, 1 */
-#define WATCH_NS      (500 * NS_PER_US) /* thread lists and `collecting` are read no more often than this */
+#define WATCH_NS      (500 * NS_PER_US) /* thread lists are read no more often than this */
 #define RELIST_NS     (1 * NS_PER_S)
 #define FACTS_NS      (1 * NS_PER_S)
 #define BLIND_TICKS   50 /* looks at the lists that made no sense, before the target is given up; … */
@@ -34,9 +37,7 @@ static uint64_t most_ns(const struct target *target)
 	return target->interval_ns ? 2 * target->interval_ns : WEIGHT_MAX_NS;
 }
 
-/* Notes the time since the thread's previous attempt: *ret_weight_ns is what a sample now stands for; what is longer ago
- * than two intervals was not sampled. */
-static uint64_t take_weight(struct target *target, struct thread *t, uint64_t now_ns)
+uint64_t sample_weight(struct target *target, struct thread *t, uint64_t now_ns)
 {
 	uint64_t interval_ns = target->interval_ns;
 	uint64_t most = most_ns(target);
@@ -47,12 +48,6 @@ static uint64_t take_weight(struct target *target, struct thread *t, uint64_t no
 		return weight_ns;
 	target->facts.unsampled_ns += weight_ns - most;
 	return most;
-}
-
-static void lose(struct target *target, enum loss_cause cause, uint64_t weight_ns)
-{
-	target->facts.lost[cause]++;
-	target->facts.unsampled_ns += weight_ns;
 }
 
 static enum loss_cause cause_of(int err)
@@ -69,9 +64,15 @@ static enum loss_cause cause_of(int err)
 	}
 }
 
+void sample_lose(struct target *target, int err, uint64_t weight_ns)
+{
+	target->facts.lost[cause_of(err)]++;
+	target->facts.unsampled_ns += weight_ns;
+}
+
 /* A thread state without frames is no thread of its own when it never had any (that thread has not begun), or has its creator's ids
  * (of a subinterpreter that stands idle, 3.8 to 3.12). */
-static bool is_shadow(const struct target *target, const struct thread *t)
+bool sample_is_shadow(const struct target *target, const struct thread *t)
 {
 	if (t->seen.depth > 0)
 		return false;
@@ -87,8 +88,12 @@ static int judge(struct target *target, struct thread *t, struct walker *w, uint
 	int err = recheck_stack(target, t, w->now_ns);
 
 	w->why = err ? RETRY_CODE : RETRY_CALL;
+	if (w->plan == &target->again)
+		collector_look(target, t);
 	if (!err)
 		err = status_of(target, t, w, ret_status);
+	if (!err)
+		special_note(target, t, w, *ret_status);
 	return err ? err : prove_calls(target, w, t, *ret_status, weight_ns);
 }
 
@@ -96,10 +101,13 @@ static int judge(struct target *target, struct thread *t, struct walker *w, uint
 static void pay_other(struct target *target, struct thread *t, struct walker *w)
 {
 	uint64_t function = owed_leaf(w, t);
+	uint16_t status;
 
-	if (owed_any(target, t, function) && recheck_stack(target, t, w->now_ns) == 0 &&
-	    prove_knows_calls(target, w, t))
-		owed_pay(target, t, function);
+	if (!owed_any(target, t, function) || recheck_stack(target, t, w->now_ns) != 0 ||
+	    !prove_knows_calls(target, w, t) || status_of(target, t, w, &status) != 0)
+		return;
+	special_note(target, t, w, status);
+	owed_pay(target, t, function);
 }
 
 /* Puts a sample off until the next whole stack with the function that was seen to run. 0: done. */
@@ -145,13 +153,30 @@ static void accept(struct target *target, struct thread *t, const struct walker 
 		thread_order_heap(t, w->tick);
 	else
 		thread_keep_copy(t, w->plan);
-	run_add(target, t, status, w->now_ns, weight_ns);
+	run_add(target, t,
+	        &(struct sample){.status = status,
+	                         .count = 1,
+	                         .t_first_ns = w->now_ns,
+	                         .now_ns = w->now_ns,
+	                         .weight_ns = weight_ns});
+}
+
+int sample_moving(struct target *target, struct thread *t, struct walker *w, uint64_t weight_ns, uint16_t *ret_status)
+{
+	int err;
+
+	w->grew = w->exhausted = false;
+	w->doubted = 0;
+	err = look_again(target, w, t);
+	if (w->doubted && recheck_doubted(target, t, w) != 0)
+		return -EAGAIN;
+	return err ? err : judge(target, t, w, weight_ns, ret_status);
 }
 
 /* One attempt at one thread. */
 static void sample_thread(struct target *target, struct thread *t, struct walker *w)
 {
-	uint64_t weight_ns = take_weight(target, t, w->now_ns);
+	uint64_t weight_ns = sample_weight(target, t, w->now_ns);
 	uint64_t ran = 0; /* the function that ran when a look failed for what lies outside the data stack */
 	uint16_t status = 0;
 	int err;
@@ -168,7 +193,7 @@ static void sample_thread(struct target *target, struct thread *t, struct walker
 			w->why = RETRY_CODE;
 			err = -EAGAIN;
 		}
-		if (err == 0 && is_shadow(target, t)) {
+		if (err == 0 && sample_is_shadow(target, t)) {
 			t->taken = t->shadow = true;
 			return;
 		}
@@ -195,7 +220,7 @@ static void sample_thread(struct target *target, struct thread *t, struct walker
 	if (t->taken)
 		accept(target, t, w, status, weight_ns);
 	else if (err != -EINPROGRESS)
-		lose(target, cause_of(err), weight_ns);
+		sample_lose(target, err, weight_ns);
 	thread_prune(t, target->tick);
 }
 
@@ -228,24 +253,22 @@ static int read_all(struct target *target, bool watch, uint64_t now_ns)
 	if (err)
 		return err;
 	plan_clear(&target->plan);
-	still_plan(target);
+	if (!target->exact)
+		still_plan(target);
 	target->piece_gil = PLAN_FULL;
 	if (abi->gil != GIL_INTERPRETER && target->proc.gil_current)
 		target->piece_gil = plan_add(&target->plan, target->proc.gil_current, 8);
-	for (uint32_t i = 0; i < target->awake_count; i++)
+	for (uint32_t i = 0; !target->exact && i < target->awake_count; i++)
 		if (!thread_plan(target->awake[i], abi, &target->plan, target->tick, false))
 			return -ENOMEM;
+	for (uint32_t i = 0; target->exact && watch && i < target->awake_count; i++)
+		thread_plan_state(target->awake[i], abi, &target->plan);
 	for (uint32_t i = 0; i < target->interp_count; i++) {
 		struct interp *interp = &target->interps[i];
-		raddr_t collecting = abi->interp.collecting != ABSENT ? interp->addr + (uint64_t)abi->interp.collecting
-		                                                      : target->proc.collecting;
 
-		interp->piece_threads = interp->piece_collecting = PLAN_FULL;
-		if (!watch)
-			continue;
-		interp->piece_threads = plan_add(&target->plan, interp->addr + (uint64_t)abi->interp.threads, 8);
-		if (collecting)
-			interp->piece_collecting = plan_add(&target->plan, collecting, 4);
+		interp->piece_threads =
+			watch ? plan_add(&target->plan, interp->addr + (uint64_t)abi->interp.threads, 8) : PLAN_FULL;
+		collector_plan(target, interp, &target->plan);
 	}
 	for (uint32_t i = 0; i < target->interp_count; i++)
 		target->interps[i].piece_generation =
@@ -255,24 +278,6 @@ static int read_all(struct target *target, bool watch, uint64_t now_ns)
 		target_take_generation(target, target->interps[i].addr, &target->plan,
 		                       target->interps[i].piece_generation, now_ns);
 	return err;
-}
-
-static void watch_interps(struct target *target)
-{
-	for (uint32_t i = 0; i < target->interp_count; i++) {
-		const uint8_t *collecting = plan_bytes(&target->plan, target->interps[i].piece_collecting);
-
-		if (collecting)
-			target->interps[i].collecting = frame_i32(collecting, 0) != 0;
-	}
-}
-
-/* A pid is used again; with its start time it is not. */
-static bool is_same_process(const struct target *target)
-{
-	struct proc_stat stat;
-
-	return proc_stat_read(&stat, target->proc.pid, 0) == 0 && stat.start_time == target->proc.start_time;
 }
 
 /* Whether its lists have made no sense for so long that it is not what it was. */
@@ -291,7 +296,7 @@ static int read_target(struct target *target, uint64_t now_ns)
 	bool watch = now_ns - target->t_watched_ns >= WATCH_NS;
 	int err = read_all(target, watch, now_ns);
 
-	if (!err && still_wake_moved(target, now_ns)) {
+	if (!err && !target->exact && still_wake_moved(target, now_ns)) {
 		err = read_all(target, watch, now_ns);
 		if (!err)
 			still_wake_moved(target,
@@ -301,7 +306,7 @@ static int read_target(struct target *target, uint64_t now_ns)
 		return err;
 	target->t_watched_ns = now_ns;
 	if (target_list_changed(target) || now_ns - target->t_listed_ns >= RELIST_NS) {
-		if (!is_same_process(target))
+		if (!host_of(&target->remote)->is_same(&target->remote, target->proc.start_time))
 			return -ESRCH;
 		err = target_list(target, now_ns);
 		for (int i = 0; err == -EAGAIN && i < RETRIES; i++)
@@ -311,10 +316,9 @@ static int read_target(struct target *target, uint64_t now_ns)
 		if (is_blind(target, err != 0, now_ns))
 			return -ESTALE;
 		err = read_all(target, true, now_ns);
-		if (!err)
+		if (!err && !target->exact)
 			still_wake_moved(target, now_ns);
 	}
-	watch_interps(target);
 	return err;
 }
 
@@ -331,7 +335,8 @@ static void take_light(struct target *target, struct walker *w)
 	struct thread *t = target->awake[0];
 
 	target->facts.attempts++;
-	accept(target, t, w, t->run.status, take_weight(target, t, w->now_ns));
+	special_note(target, t, w, t->run.status);
+	accept(target, t, w, t->run.status, sample_weight(target, t, w->now_ns));
 	count_tick(target, w->now_ns);
 }
 
@@ -348,7 +353,7 @@ int target_tick(struct target *target, uint64_t now_ns)
 
 	w.tick = ++target->tick;
 	codes_new_tick(target->codes);
-	light = now_ns - target->t_watched_ns < WATCH_NS ? light_look(target, &w) : LIGHT_NOT;
+	light = !target->exact && now_ns - target->t_watched_ns < WATCH_NS ? light_look(target, &w) : LIGHT_NOT;
 	if (light == LIGHT_TOLD) {
 		take_light(target, &w);
 		return 0;
@@ -362,14 +367,20 @@ int target_tick(struct target *target, uint64_t now_ns)
 
 		target->gil_holder = holder ? frame_u64(holder, 0) : 0;
 	}
+	for (uint32_t i = 0; i < target->interp_count; i++)
+		collector_take(&target->interps[i], &target->plan);
 	still_pass(target, now_ns, most_ns(target));
 	for (uint32_t i = 0; i < target->awake_count; i++)
-		sample_thread(target, target->awake[i], &w);
+		if (target->exact)
+			exact_sample(target, target->awake[i], &w);
+		else
+			sample_thread(target, target->awake[i], &w);
 	runs_retire_codes(target);
 	held_release(target, &w);
 	owed_lose_old(target, now_ns);
 	runs_close_due(target, now_ns);
-	still_settle(target);
+	if (!target->exact)
+		still_settle(target);
 	still_look(target, now_ns);
 	target_name_threads(target, now_ns);
 	if (now_ns - target->t_facts_ns >= FACTS_NS) {

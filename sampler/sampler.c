@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The sampler thread: absolute deadlines, all targets of an interval at each, and the mailboxes through which the main thread hands
- * targets over and gets them back. No lock: a target waits in an atomic list until the other side takes the whole list. A little over 400 lines,
- * most of them the mailboxes, of which each half makes sense beside the other only. */
+ * targets over and gets them back. No lock. */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -11,19 +10,24 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "sampler/affinity.h"
+#include "sampler/mailbox.h"
 #include "sampler/pace.h"
+#include "sampler/stop.h"
 #include "sampler/target.h"
 
-#define SPIN_BELOW_NS (50 * NS_PER_US) /* above 20 kHz a sleep is too coarse */
+#define SPIN_BELOW_NS (50 * NS_PER_US)  /* above 20 kHz a sleep is too coarse */
+#define COLLECT_NS    (500 * NS_PER_US) /* between looks for stops that were given up */
+#define STOPPING_NICE (-15)
 #define NAP_NS        (100 * NS_PER_MS) /* the longest sleep, so that requests are seen */
-#define WAKE_PART     8                /* the consumer is woken when the ring is this part full */
+#define WAKE_PART     8                 /* the consumer is woken when the ring is this part full */
 
 struct detachment { /* a wish that a process be given back */
-	struct detachment *next;
+	struct letter letter;
 	pid_t pid;
 	uint64_t start_time;
 };
@@ -37,40 +41,21 @@ struct sampler {
 	bool realtime;
 	int event_fd;
 	uint32_t next_target_id;
-	struct paces paces;   /* the sampler thread's */
+	struct stopper stopper; /* the sampler thread's */
+	struct paces paces;     /* the sampler thread's */
 	uint64_t scheduler_tick_ns;
-	struct target *taken; /* the main thread's list of ended ones */
-	struct affinity affinity; /* of the thread */
-	_Atomic(struct target *) added; /* release by sampler_add, acquire by the thread */
-	_Atomic(struct target *) ended; /* release by the thread, acquire by sampler_take_ended */
-	_Atomic(struct detachment *) detachments; /* release by sampler_detach, acquire by the thread */
-	int wake_fd;                              /* an eventfd that ends the thread's sleep while it has no target */
+	struct letter *taken;       /* the main thread's list of ended targets */
+	struct affinity affinity;   /* of the thread */
+	struct mailbox added;       /* targets, for the thread */
+	struct mailbox ended;       /* targets, for the main thread */
+	struct mailbox detachments; /* for the thread */
+	int wake_fd;                /* an eventfd that ends the thread's sleep while it has no target */
 	_Atomic uint32_t slowdown;
 	_Atomic uint64_t beats;
 	atomic_bool stop;
 	_Atomic uint64_t mark_asked;
 	uint64_t mark_done;
 };
-
-static void push(_Atomic(struct target *) *list, struct target *target)
-{
-	/* relaxed is enough to read the head: the exchange below checks it */
-	struct target *head = atomic_load_explicit(list, memory_order_relaxed);
-
-	do
-		target->next = head;
-	while (!atomic_compare_exchange_weak_explicit(list, &head, target,
-	                                              memory_order_release, /* pairs with take_all */
-	                                              memory_order_relaxed));
-}
-
-static struct target *take_all(_Atomic(struct target *) *list)
-{
-	/* a plain look first: an exchange each tick would take the cache line from the other side for nothing */
-	if (!atomic_load_explicit(list, memory_order_relaxed))
-		return NULL;
-	return atomic_exchange_explicit(list, NULL, memory_order_acquire); /* pairs with the release in push */
-}
 
 /* Ends wait_for_targets(). */
 static void wake(struct sampler *s)
@@ -86,6 +71,8 @@ int sampler_new(struct sampler **ret_sampler, const struct sampler_options *opti
 	if (!s)
 		return -ENOMEM;
 	s->options = *options;
+	if (sampler_stops(options))
+		stop_prepare();
 	s->ring = ring;
 	s->paces.random = clock_now_ns() | 1;
 	atomic_init(&s->slowdown, 1);
@@ -120,20 +107,21 @@ static void end_target(void *sampler, struct target *target, int err)
 	target->execed = err == -ESTALE;
 	if (target->codes)
 		target_finish(target, clock_now_ns(), event_of(err));
-	push(&s->ended, target);
+	mailbox_put(&s->ended, &target->letter);
 	if (write(s->event_fd, &one, sizeof(one)) < 0)
 		return; /* full: it is readable already */
 }
 
 static void adopt_added(struct sampler *s)
 {
-	struct target *target = take_all(&s->added), *next;
+	struct letter *letter = mailbox_take(&s->added), *next;
 
-	for (; target; target = next) {
+	for (; letter; letter = next) {
+		struct target *target = (struct target *)letter;
 		struct pace *pace;
 
-		next = target->next;
-		if (target_adopt(target, &s->options, s->symbols, s->ring, ++s->next_target_id) != 0) {
+		next = letter->next;
+		if (target_adopt(target, &s->options, s->symbols, s->ring, &s->stopper, ++s->next_target_id) != 0) {
 			end_target(s, target, -ENOMEM);
 			continue;
 		}
@@ -151,32 +139,18 @@ static void adopt_added(struct sampler *s)
 	}
 }
 
-static void detach_one(struct sampler *s, const struct detachment *wish)
-{
-	for (uint32_t i = 0; i < s->paces.count; i++) {
-		for (uint32_t k = 0; k < s->paces.items[i].count; k++) {
-			const struct pyproc *proc = &s->paces.items[i].seats[k].target->proc;
-
-			if (proc->pid != wish->pid || proc->start_time != wish->start_time)
-				continue;
-			end_target(s, pace_remove(&s->paces.items[i], k), 0);
-			return;
-		}
-	}
-}
-
 static void detach_wished(struct sampler *s)
 {
-	struct detachment *wish, *next;
+	struct letter *letter = mailbox_take(&s->detachments), *next;
 
-	/* a plain look first, as in take_all */
-	if (!atomic_load_explicit(&s->detachments, memory_order_relaxed))
-		return;
-	wish = atomic_exchange_explicit(&s->detachments, NULL, memory_order_acquire); /* pairs with sampler_detach */
-	for (; wish; wish = next) {
-		next = wish->next;
-		detach_one(s, wish);
-		free(wish);
+	for (; letter; letter = next) {
+		const struct detachment *wish = (struct detachment *)letter;
+		struct target *target = paces_remove(&s->paces, wish->pid, wish->start_time);
+
+		next = letter->next;
+		if (target)
+			end_target(s, target, 0);
+		free(letter);
 	}
 }
 
@@ -193,8 +167,7 @@ static void write_mark(struct sampler *s)
 
 	if (asked == s->mark_done)
 		return;
-	for (uint32_t i = 0; i < s->paces.count; i++)
-		pace_flush(&s->paces.items[i]);
+	paces_flush(&s->paces);
 	record = ring_reserve(s->ring, sizeof(*record), REC_MARK);
 	if (record) {
 		record->sequence = asked;
@@ -210,6 +183,17 @@ static bool is_stopped(struct sampler *s)
 	return atomic_load_explicit(&s->stop, memory_order_acquire); /* pairs with sampler_stop */
 }
 
+/* Samples the threads whose stops come late, and lets them go. */
+static void take_late(struct sampler *s)
+{
+	struct rec_facts ignored = {0};
+	struct stop stop;
+
+	while (stopper_take_late(&s->stopper, &stop))
+		if (!paces_take_late(&s->paces, &stop))
+			stop_release(&s->stopper, &stop, &ignored);
+}
+
 /* Sleeps to the deadline, in naps. False: something else is to be done first. */
 static bool wait_until(struct sampler *s, const struct pace *pace)
 {
@@ -223,6 +207,11 @@ static bool wait_until(struct sampler *s, const struct pace *pace)
 
 		if (is_stopped(s))
 			return false;
+		if (stopper_is_waiting(&s->stopper)) {
+			take_late(s);
+			if (to_ns > now_ns + COLLECT_NS)
+				to = clock_to_timespec(now_ns + COLLECT_NS);
+		}
 		if (pace->interval_ns < SPIN_BELOW_NS)
 			continue;
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &to, NULL);
@@ -238,16 +227,15 @@ static void wait_for_targets(struct sampler *s)
 	struct pollfd wake = {.fd = s->wake_fd, .events = POLLIN};
 	eventfd_t count;
 
-	if (poll(&wake, 1, NAP_NS / NS_PER_MS) > 0)
+	if (poll(&wake, 1, stopper_is_waiting(&s->stopper) ? 1 : NAP_NS / NS_PER_MS) > 0)
 		(void)eventfd_read(s->wake_fd, &count);
+	take_late(s);
 }
 
 static void run_pace(struct sampler *s, struct pace *pace)
 {
-	struct pace_tick tick = {.slowdown = slowdown(s),
-	                         .scheduler_tick_ns = s->scheduler_tick_ns,
-	                         .ended = end_target,
-	                         .context = s};
+	struct pace_tick tick = {
+		.slowdown = slowdown(s), .scheduler_tick_ns = s->scheduler_tick_ns, .ended = end_target, .context = s};
 
 	pace_tick(pace, &tick, clock_now_ns());
 	paces_set_due(&s->paces, pace, s->options.jitter);
@@ -266,6 +254,9 @@ static void *run_sampler(void *context)
 
 	prctl(PR_SET_NAME, "sampled-sampler");
 	affinity_begin(&s->affinity);
+	/* Who waits for a CPU while it holds a thread makes that wait, too; where it is not permitted, so be it. */
+	if (sampler_stops(&s->options))
+		(void)setpriority(PRIO_PROCESS, 0, STOPPING_NICE);
 	prctl(PR_SET_TIMERSLACK, 1); /* the default of 50 µs makes a 10 kHz sampler miss one tick in ten */
 	s->scheduler_tick_ns = pace_scheduler_tick_ns();
 	while (!is_stopped(s)) {
@@ -281,6 +272,7 @@ static void *run_sampler(void *context)
 			continue;
 		}
 		pace = paces_next(&s->paces);
+		take_late(s);
 		if (wait_until(s, pace))
 			run_pace(s, pace);
 		write_mark(s);
@@ -288,11 +280,7 @@ static void *run_sampler(void *context)
 			ring_wake(s->ring);
 	}
 	write_mark(s);
-	for (uint32_t i = 0; i < s->paces.count; i++) {
-		pace_flush(&s->paces.items[i]);
-		for (uint32_t k = 0; k < s->paces.items[i].count; k++)
-			target_finish(s->paces.items[i].seats[k].target, clock_now_ns(), TARGET_DETACHED);
-	}
+	paces_finish(&s->paces);
 	ring_close(s->ring);
 	return NULL;
 }
@@ -322,16 +310,16 @@ void sampler_stop(struct sampler *s)
 
 void sampler_free(struct sampler *s)
 {
-	struct target *next;
+	struct letter *next;
 
 	if (!s)
 		return;
 	sampler_stop(s);
 	paces_release(&s->paces);
 	detach_wished(s); /* frees what was asked for too late */
-	for (struct target *target = take_all(&s->added); target; target = next) {
-		next = target->next;
-		target_free(target);
+	for (struct letter *letter = mailbox_take(&s->added); letter; letter = next) {
+		next = letter->next;
+		target_free((struct target *)letter);
 	}
 	for (struct target *target; (target = sampler_take_ended(s));)
 		target_free(target);
@@ -345,7 +333,7 @@ void sampler_free(struct sampler *s)
 
 void sampler_add(struct sampler *s, struct target *target)
 {
-	push(&s->added, target);
+	mailbox_put(&s->added, &target->letter);
 	wake(s);
 }
 
@@ -356,12 +344,7 @@ int sampler_detach(struct sampler *s, pid_t pid, uint64_t start_time)
 	if (!wish)
 		return -ENOMEM;
 	*wish = (struct detachment){.pid = pid, .start_time = start_time};
-	/* relaxed is enough to read the head: the exchange checks it */
-	wish->next = atomic_load_explicit(&s->detachments, memory_order_relaxed);
-	while (!atomic_compare_exchange_weak_explicit(&s->detachments, &wish->next, wish,
-	                                              memory_order_release, /* pairs with detach_wished */
-	                                              memory_order_relaxed))
-		;
+	mailbox_put(&s->detachments, &wish->letter);
 	wake(s);
 	return 0;
 }
@@ -373,18 +356,18 @@ void sampler_slow_down(struct sampler *s, uint32_t factor)
 
 struct target *sampler_take_ended(struct sampler *s)
 {
-	struct target *target;
+	struct letter *letter;
 	uint64_t count;
 
 	if (!s->taken) {
 		if (s->event_fd >= 0 && read(s->event_fd, &count, sizeof(count)) < 0)
 			count = 0; /* nothing ended since */
-		s->taken = take_all(&s->ended);
+		s->taken = mailbox_take(&s->ended);
 	}
-	target = s->taken;
-	if (target)
-		s->taken = target->next;
-	return target;
+	letter = s->taken;
+	if (letter)
+		s->taken = letter->next;
+	return (struct target *)letter;
 }
 
 int sampler_event_fd(const struct sampler *s)

@@ -13,20 +13,48 @@
 #include "sampler/discover.h"
 #include "sampler/ring.h"
 
+struct core;
 struct sampler;
 struct target;
+
+enum native_frames {
+	NATIVE_OFF,
+	NATIVE_MARKS,      /* no unwinding: a frame <native> wherever C called Python (3.11+) */
+	NATIVE_CALLS,      /* all but the interpreter's own machinery, by name (exporters/names.h) */
+	NATIVE_ALL,        /* all */
+	NATIVE_LEAF,       /* those that the innermost Python frame called */
+	NATIVE_EXTENSIONS, /* those outside the interpreter, the C library and the dynamic linker */
+};
+
+#define NATIVE_STACK_BYTES 65536u
 
 struct sampler_options {
 	uint64_t interval_ns; /* between ticks of targets that have none of their own; 0: unthrottled */
 	bool jitter;
 	bool gc;       /* add a <GC> frame where the interpreter collects */
 	bool realtime; /* ask for SCHED_FIFO; refused silently where not permitted, see sampler_is_realtime() */
+	enum native_frames native;
+	bool blocking;               /* a thread that runs is stopped while its Python frames are read */
+	uint32_t native_stack_bytes; /* most that is copied of a thread's stack; 0: NATIVE_STACK_BYTES */
+	bool opcodes;                /* a frame for the innermost Python frame's instruction */
+	bool exceptions;             /* look whether a thread handles an exception: STATUS_EXCEPTION */
+	bool cpu_time;               /* REC_TIME too */
 };
+
+/* Whether threads are stopped for it. */
+static inline bool sampler_stops(const struct sampler_options *options)
+{
+	return options->blocking || options->native > NATIVE_MARKS;
+}
 
 /* Opens a process for sampling: discovery, then a first look at its threads. Main thread. 0 or -errno as discover(). */
 int target_open(struct target **ret_target, pid_t pid, struct fault *fault);
+/* The same of what a process left, for target_sample_once() only; the core stays the caller's, and must outlive the target. */
+int target_open_core(struct target **ret_target, struct core *core, struct fault *fault);
 void target_free(struct target *target);
 const struct pyproc *target_proc(const struct target *target);
+/* Whether native frames can be put among Python's in it: where the interpreter's loop lies is known. Before sampler_add(). */
+bool target_knows_loop(struct target *target);
 /* Gives a target an interval of its own (0: unthrottled) and a group, which goes into its REC_TARGET; before sampler_add(). Targets of the same
  * interval are read at the same ticks. */
 void target_configure(struct target *target, uint64_t interval_ns, uint32_t group);
@@ -60,8 +88,12 @@ uint64_t sampler_cpu_ns(const struct sampler *sampler);
 bool sampler_is_realtime(const struct sampler *sampler);
 
 /* Reads every thread of a target once and writes the records into `ring`, in the calling thread, for `dump`; the target
- * must not have been handed over. Reads again until each thread's stack was whole in one read, for at most patience_ns.
- * 0 or -errno. */
-int target_sample_once(struct target *target, struct ring *ring, uint64_t patience_ns);
+ * must not have been handed over. Reads again until each thread's stack was whole in one read, for at most patience_ns. Of the
+ * options, gc, native, blocking and opcodes matter. 0 or -errno. */
+int target_sample_once(struct target *target, struct ring *ring, const struct sampler_options *options,
+                       uint64_t patience_ns);
+/* After that: the system call in which the thread of this id (struct rec_thread) was blocked. False: it was not, it was in none, or the kernel did not
+ * tell. */
+bool target_blocked_in(const struct target *target, uint32_t thread, int32_t *ret_number);
 
 #endif

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "base/clock.h"
+#include "sampler/handled.h"
 
 #define ASK_NS     (200 * NS_PER_US) /* the kernel is asked about a thread no more often than this */
 #define ASK_PART   8                /* a still one again after this part of the time for which it has stayed the same */
@@ -62,6 +63,26 @@ static int ask(struct thread *t, uint64_t now_ns)
 	return 0;
 }
 
+/* Whether it is this thread that collects. What the collector calls can let another one have the GIL; the frame that started it tells,
+ * where the version does. */
+static bool collects(const struct target *target, const struct thread *t, const struct interp *interp)
+{
+	if (!interp->collecting)
+		return false;
+	if (interp->gc_frame == 0 || thread_in_chunks(t, interp->gc_frame))
+		return true;
+	for (uint32_t i = 0; i < target->thread_count; i++)
+		if (thread_in_chunks(target->threads[i], interp->gc_frame))
+			return false;
+	return true;
+}
+
+void status_gone(struct target *target, struct thread *t)
+{
+	t->native_id = UINT64_MAX;
+	target->t_listed_ns = 0;
+}
+
 int status_of(struct target *target, struct thread *t, const struct walker *w, uint16_t *ret_status)
 {
 	const uint8_t *head = plan_bytes(w->plan, t->copy.head);
@@ -70,9 +91,8 @@ int status_of(struct target *target, struct thread *t, const struct walker *w, u
 
 	if (!head)
 		return -EFAULT;
-	if (ask(t, w->now_ns) == -ESRCH) {
-		t->native_id = UINT64_MAX; /* the next look at the list takes it for another thread */
-		target->t_listed_ns = 0;
+	if (!w->stands && ask(t, w->now_ns) == -ESRCH) {
+		status_gone(target, t);
 		return -ESRCH;
 	}
 	if (holds_gil(target, t, head))
@@ -85,8 +105,15 @@ int status_of(struct target *target, struct thread *t, const struct walker *w, u
 		status |= STATUS_UNKNOWN;
 	else if (!(status & (STATUS_GIL | STATUS_GIL_WAIT)))
 		status |= STATUS_IDLE;
-	if (interp && interp->collecting && (status & STATUS_GIL))
+	if (interp && (status & STATUS_GIL) && collects(target, t, interp))
 		status |= STATUS_GC;
+	if (target->options->exceptions) {
+		int any = handled_any(target, t, w->plan);
+
+		if (any < 0)
+			return any;
+		status |= any ? STATUS_EXCEPTION : 0;
+	}
 	if ((status & STATUS_GIL_WAIT) && !(status & STATUS_ON_CPU))
 		t->gil_waited_ns = w->now_ns;
 	*ret_status = status;
@@ -108,7 +135,7 @@ bool status_of_still(struct target *target, struct thread *t, uint64_t now_ns, u
 {
 	const struct interp *interp = target_interp(target, t->interp);
 	enum oncpu_state before = t->oncpu.state;
-	uint16_t status = 0;
+	uint16_t status = t->still_status & STATUS_EXCEPTION; /* it has not run since */
 
 	*ret_status = t->still_status;
 	if (!is_due(t, interp, now_ns))

@@ -12,6 +12,9 @@
  * gone, and its thread state with it, or soon. */
 int status_of(struct target *target, struct thread *t, const struct walker *w, uint16_t *ret_status);
 
+/* The system thread is gone: the next look at the list takes whoever has its thread state for another thread. */
+void status_gone(struct target *target, struct thread *t);
+
 /* The status of a still thread, asked of the kernel when that is due: the longer it has not changed, the more seldom, but soon where a
  * thread has begun or ended to wait for the GIL. False: the system thread is gone. */
 bool status_of_still(struct target *target, struct thread *t, uint64_t now_ns, uint16_t *ret_status);

@@ -21,7 +21,7 @@ struct slot {
 	uint32_t name_bytes, file_bytes;
 	uint8_t kind, flags;
 	bool published;
-	char *text; /* name, then file */
+	char *text; /* name, then file, then, of a mapping, struct symbol_mapping */
 };
 
 struct symtab {
@@ -183,7 +183,7 @@ uint32_t symtab_intern(struct symtab *s, const struct symbol_text *t)
 	}
 	if (s->next_id > ID_MAX || !grow(s))
 		return 0;
-	text = malloc((size_t)t->name_bytes + t->file_bytes + 1);
+	text = malloc((size_t)t->name_bytes + t->file_bytes + sizeof(*t->mapping));
 	place = text ? take_slot(s) : 0;
 	if (!place) {
 		free(text);
@@ -191,6 +191,8 @@ uint32_t symtab_intern(struct symtab *s, const struct symbol_text *t)
 	}
 	memcpy(text, t->name, t->name_bytes);
 	memcpy(text + t->name_bytes, t->file, t->file_bytes);
+	if (t->mapping)
+		memcpy(text + t->name_bytes + t->file_bytes, t->mapping, sizeof(*t->mapping));
 	slot = &s->slots[place];
 	chain = (uint32_t)hash & (s->chain_count - 1);
 	*slot = (struct slot){
@@ -210,6 +212,13 @@ uint32_t symtab_intern(struct symtab *s, const struct symbol_text *t)
 	s->live++;
 	s->defined++;
 	return slot->id;
+}
+
+uint32_t symtab_special(struct symtab *s, const char *name)
+{
+	return symtab_intern(
+		s, &(struct symbol_text){
+			   .name = name, .file = "", .name_bytes = (uint32_t)strlen(name), .kind = FRAME_SPECIAL});
 }
 
 static void remember_forgotten(struct symtab *s, uint32_t id)
@@ -248,6 +257,41 @@ void symtab_unref(struct symtab *s, uint32_t id)
 	s->live--;
 }
 
+uint32_t symtab_mapping_key(const struct symbol_mapping *m, bool has_file)
+{
+	uint64_t hash = has_file ? hash_u64(m->inode ^ ((uint64_t)m->dev_major << 32 | m->dev_minor))
+	                         : hash_u64(m->start ^ hash_u64(m->target));
+
+	return (uint32_t)hash;
+}
+
+static bool publish_mapping(const struct slot *slot, struct ring *ring)
+{
+	uint32_t bytes = slot->name_bytes + slot->file_bytes;
+	struct rec_mapping *record = ring_reserve(ring, rec_round(sizeof(*record) + bytes), REC_MAPPING);
+	struct symbol_mapping mapping;
+
+	if (!record)
+		return false;
+	memcpy(&mapping, slot->text + bytes, sizeof(mapping));
+	record->id = slot->id;
+	record->target = mapping.target;
+	record->flags = slot->flags;
+	record->dev_major = mapping.dev_major;
+	record->dev_minor = mapping.dev_minor;
+	record->path_bytes = slot->file_bytes;
+	record->build_id_bytes = slot->name_bytes;
+	record->pad = 0;
+	record->start = mapping.start;
+	record->end = mapping.end;
+	record->file_off = mapping.file_off;
+	record->inode = mapping.inode;
+	memcpy(record->text, slot->text + slot->name_bytes, slot->file_bytes);
+	memcpy(record->text + slot->file_bytes, slot->text, slot->name_bytes);
+	ring_commit(ring);
+	return true;
+}
+
 bool symtab_publish(struct symtab *s, uint32_t id, struct ring *ring)
 {
 	struct slot *slot = slot_of(s, id);
@@ -258,6 +302,10 @@ bool symtab_publish(struct symtab *s, uint32_t id, struct ring *ring)
 		return false;
 	if (slot->published)
 		return true;
+	if (slot->kind == FRAME_NATIVE) {
+		slot->published = publish_mapping(slot, ring);
+		return slot->published;
+	}
 	bytes = slot->name_bytes + slot->file_bytes;
 	record = ring_reserve(ring, rec_round(sizeof(*record) + bytes), REC_SYMBOL);
 	if (!record)

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "sampler/core.h"
+#include "sampler/exact.h"
 #include "sampler/owed.h"
 #include "sampler/held.h"
 
@@ -31,11 +33,30 @@ int target_open(struct target **ret_target, pid_t pid, struct fault *fault)
 	return 0;
 }
 
+int target_open_core(struct target **ret_target, struct core *core, struct fault *fault)
+{
+	struct target *target = calloc(1, sizeof(*target));
+	int err;
+
+	if (!target)
+		return fault_set(fault, -ENOMEM, NULL, "out of memory");
+	remote_open_core(&target->remote, core);
+	err = discover(&target->proc, &target->remote, fault);
+	if (err) {
+		target_free(target);
+		return err;
+	}
+	*ret_target = target;
+	return 0;
+}
+
 void target_free(struct target *target)
 {
 	if (!target)
 		return;
+	cputime_forget(&target->cputime_files, 0);
 	target_free_threads(target);
+	exact_free(target->exact);
 	codes_free(target->codes);
 	edges_free(target->edges);
 	callees_free(target->callees);
@@ -48,6 +69,7 @@ void target_free(struct target *target)
 		free(target->held[i].other.frames);
 	}
 	free(target->interps);
+	free(target->opcode_symbols);
 	remote_release(&target->remote);
 	free(target);
 }
@@ -69,16 +91,30 @@ bool target_is_execed(const struct target *target)
 	return target->execed;
 }
 
-static uint32_t special_symbol(struct symtab *symbols, const char *name)
+/* Names the special frames, and makes room for those of opcodes. */
+static int name_special(struct target *target)
 {
-	return symtab_intern(symbols, &(struct symbol_text){.name = name,
-	                                                    .file = "",
-	                                                    .name_bytes = (uint32_t)strlen(name),
-	                                                    .kind = FRAME_SPECIAL});
+	target->gc_symbol = symtab_special(target->symbols, "<GC>");
+	target->truncated_symbol = symtab_special(target->symbols, "<truncated>");
+	target->unreadable_symbol = symtab_special(target->symbols, "<unreadable>");
+	target->cut_symbol = symtab_special(target->symbols, "<cut>");
+	if (!target->gc_symbol || !target->truncated_symbol || !target->unreadable_symbol || !target->cut_symbol)
+		return -ENOMEM;
+	if (target->options->native == NATIVE_MARKS) {
+		target->native_symbol = symtab_special(target->symbols, "<native>");
+		if (!target->native_symbol)
+			return -ENOMEM;
+	}
+	if (target->options->opcodes) {
+		target->opcode_symbols = calloc(OPCODES, sizeof(*target->opcode_symbols));
+		if (!target->opcode_symbols)
+			return -ENOMEM;
+	}
+	return 0;
 }
 
 int target_adopt(struct target *target, const struct sampler_options *options, struct symtab *symbols,
-                 struct ring *ring, uint32_t id)
+                 struct ring *ring, struct stopper *stopper, uint32_t id)
 {
 	target->options = options;
 	target->symbols = symbols;
@@ -88,14 +124,13 @@ int target_adopt(struct target *target, const struct sampler_options *options, s
 	if (!target->configured)
 		target->facts.interval_ns = options->interval_ns;
 	target->interval_ns = target->facts.interval_ns;
-	target->gc_symbol = special_symbol(symbols, "<GC>");
-	target->truncated_symbol = special_symbol(symbols, "<truncated>");
-	target->unreadable_symbol = special_symbol(symbols, "<unreadable>");
-	if (!target->gc_symbol || !target->truncated_symbol || !target->unreadable_symbol ||
-	    codes_new(&target->codes, &target->proc.abi, symbols) != 0 || edges_new(&target->edges, target->interval_ns >= SLOW_NS) != 0)
+	if (name_special(target) != 0 || codes_new(&target->codes, &target->proc.abi, symbols) != 0 ||
+	    edges_new(&target->edges, target->interval_ns >= SLOW_NS) != 0)
 		return -ENOMEM;
 	if (target->proc.abi.frames == FRAMES_HEAP && callees_new(&target->callees) != 0)
 		return -ENOMEM;
+	if (sampler_stops(options))
+		return exact_new(&target->exact, target, stopper);
 	return 0;
 }
 
@@ -103,7 +138,10 @@ void target_finish(struct target *target, uint64_t now_ns, enum target_event eve
 {
 	held_end(target, NULL);
 	owed_lose(target, NULL);
-	runs_close_all(target);
+	for (uint32_t i = 0; i < target->thread_count; i++)
+		exact_end(target, target->threads[i]);
+	runs_settle(target);
+	cputime_forget(&target->cputime_files, 0);
 	for (uint32_t i = 0; i < target->thread_count; i++)
 		if (target->threads[i]->name[0] && !target->threads[i]->announced)
 			thread_announce(target, target->threads[i]); /* its name came after its last stack */
@@ -116,6 +154,12 @@ void target_finish(struct target *target, uint64_t now_ns, enum target_event eve
 	symtab_unref(target->symbols, target->gc_symbol);
 	symtab_unref(target->symbols, target->truncated_symbol);
 	symtab_unref(target->symbols, target->unreadable_symbol);
+	symtab_unref(target->symbols, target->cut_symbol);
+	symtab_unref(target->symbols, target->native_symbol);
+	for (uint32_t i = 0; target->opcode_symbols && i < OPCODES; i++)
+		symtab_unref(target->symbols, target->opcode_symbols[i]);
+	exact_free(target->exact);
+	target->exact = NULL;
 	symtab_flush_forgotten(target->symbols, target->ring);
 }
 
@@ -127,6 +171,7 @@ static void stack_slim(struct pystack *stack)
 
 void target_slim(struct target *target)
 {
+	cputime_forget(&target->cputime_files, 0);
 	plan_slim(&target->plan);
 	plan_slim(&target->again);
 	stack_slim(&target->spare);
@@ -144,20 +189,40 @@ static uint64_t all_lost(const struct target *target)
 	return lost;
 }
 
-int target_sample_once(struct target *target, struct ring *ring, uint64_t patience_ns)
+/* Stops that come late, until none is waited for or that point in time. */
+static void take_late(struct target *target, struct stopper *stopper, uint64_t end_ns)
 {
-	static const struct sampler_options once = {.interval_ns = NS_PER_MS, .gc = true};
+	const struct timespec nap = clock_to_timespec(NS_PER_MS / 2);
+	struct rec_facts ignored = {0};
+	struct stop stop;
+
+	while (stopper_is_waiting(stopper) && clock_now_ns() < end_ns) {
+		while (stopper_take_late(stopper, &stop))
+			if (!exact_take_late(target, &stop))
+				stop_release(stopper, &stop, &ignored);
+		if (stopper_is_waiting(stopper))
+			clock_nanosleep(CLOCK_MONOTONIC, 0, &nap, NULL);
+	}
+}
+
+int target_sample_once(struct target *target, struct ring *ring, const struct sampler_options *options,
+                       uint64_t patience_ns)
+{
+	struct sampler_options once = *options;
+	struct stopper stopper = {.pending_count = 0};
 	uint64_t end_ns = clock_now_ns() + patience_ns;
 	struct symtab *symbols;
 	int err = symtab_new(&symbols);
 
 	if (err)
 		return err;
-	err = target_adopt(target, &once, symbols, ring, 1);
+	once.interval_ns = NS_PER_MS;
+	err = target_adopt(target, &once, symbols, ring, &stopper, 1);
 	while (!err) {
 		uint64_t lost = all_lost(target);
 
 		err = target_tick(target, clock_now_ns());
+		take_late(target, &stopper, end_ns);
 		if ((all_lost(target) == lost && target->held_count == 0) || clock_now_ns() >= end_ns)
 			break; /* each thread's stack has been whole */
 		ring_wake(ring);
@@ -167,6 +232,22 @@ int target_sample_once(struct target *target, struct ring *ring, uint64_t patien
 			target_name_threads(target, clock_now_ns());
 		target_finish(target, clock_now_ns(), TARGET_DETACHED);
 	}
+	/* What has not come is let go when it does, or when this thread ends. */
+	stopper_collect(&stopper);
 	symtab_free(symbols);
 	return err;
+}
+
+bool target_blocked_in(const struct target *target, uint32_t thread, int32_t *ret_number)
+{
+	int32_t number;
+
+	for (uint32_t i = 0; i < target->thread_count; i++)
+		if (target->threads[i]->id == thread) {
+			if (!oncpu_number(&target->threads[i]->oncpu, &number) || number < 0)
+				return false;
+			*ret_number = number;
+			return true;
+		}
+	return false;
 }

@@ -10,17 +10,20 @@
 #include "sampler/codes.h"
 #include "sampler/discover.h"
 #include "sampler/edges.h"
+#include "sampler/mailbox.h"
 #include "sampler/plan.h"
 #include "sampler/record.h"
 #include "sampler/remote.h"
 #include "sampler/resumed.h"
 #include "sampler/ring.h"
 #include "sampler/sampler.h"
+#include "sampler/stop.h"
 #include "sampler/symtab.h"
 #include "sampler/thread.h"
 #include "sampler/walk.h"
 
 #define GIL_BYTES_MAX 256u
+#define OPCODES       256u
 
 struct gil_seen { /* of a GIL when it was read last */
 	bool known;
@@ -36,11 +39,12 @@ struct interp {
 	raddr_t gil; /* its GIL's struct; 0: none yet */
 	int64_t id;
 	struct gil_seen gil_seen;
-	uint32_t piece_gil, piece_threads, piece_collecting, piece_generation;
+	uint32_t piece_gil, piece_threads, piece_collecting, piece_gc_frame, piece_generation;
 	uint64_t generation;      /* of its code objects, plus 1; 0: the version has no such count */
 	uint64_t t_generation_ns; /* when it was last read */
 	uint64_t t_freed_ns;      /* when it was first seen to be what it is */
 	bool collecting;
+	raddr_t gc_frame; /* then: the frame that started it; 0: the version does not tell, or none did */
 };
 
 /* Samples of one stack whose calls are not all known yet, kept until they are. */
@@ -72,7 +76,7 @@ struct owed {
 #define OWED_HEADS 1024u
 
 struct target {
-	struct target *next; /* in a list of targets handed over */
+	struct letter letter; /* first: it is handed over, and back */
 	struct remote remote;
 	struct pyproc proc;
 	uint32_t id; /* in records */
@@ -101,11 +105,15 @@ struct target {
 	uint64_t passed_ticks, passed_ns; /* of ticks since the beginning */
 	uint64_t t_looked_ns;             /* when some of the still ones were last looked at */
 	uint32_t look_next;
-	uint32_t gc_symbol, truncated_symbol, unreadable_symbol; /* special frames */
+	uint32_t gc_symbol, truncated_symbol, unreadable_symbol, native_symbol, cut_symbol; /* special frames */
+	uint32_t *opcode_symbols; /* owned; of each opcode, 0: not met yet. NULL: not asked for */
+	raddr_t none;             /* the object None; 0: not met yet */
+	struct exact *exact;      /* NULL: threads are read while they run */
 	uint64_t tick;
 	uint64_t t_listed_ns;  /* when the lists of interpreters and threads were last compared */
 	uint64_t t_watched_ns; /* when interpreters' words (thread list, collecting) were last read */
 	uint64_t t_facts_ns;
+	struct cputime_files cputime_files;
 	uint32_t name_next; /* index of the thread whose name is looked at next */
 	uint64_t due_ns;    /* next deadline */
 	uint32_t piece_gil;
@@ -155,10 +163,29 @@ void target_name_threads(struct target *target, uint64_t now_ns);
 
 /* sample.c: one tick of one target. 0, -ESRCH: it is gone, -ESTALE: its memory makes no sense any more, as after exec. */
 int target_tick(struct target *target, uint64_t now_ns);
+/* Notes the time since the thread's previous attempt: what a sample now stands for. What is longer ago than two intervals was not sampled. */
+uint64_t sample_weight(struct target *target, struct thread *t, uint64_t now_ns);
+/* Counts a sample as lost, by the error. */
+void sample_lose(struct target *target, int err, uint64_t weight_ns);
+/* Whether what was read shows a thread state that is no thread of its own. */
+bool sample_is_shadow(const struct target *target, const struct thread *t);
+/* Reads the thread once, as it moves, and judges the stack. 0, -EAGAIN, -EINPROGRESS (it is held, and will be counted), or another -errno. */
+int sample_moving(struct target *target, struct thread *t, struct walker *w, uint64_t weight_ns, uint16_t *ret_status);
 
 /* runs.c: samples become records. */
+struct sample { /* one, or several of the same stack */
+	uint16_t status;
+	uint32_t count;
+	uint64_t t_first_ns, now_ns, weight_ns;
+};
+
 /* Takes the stack in t->seen as a sample. */
-void run_add(struct target *target, struct thread *t, uint16_t status, uint64_t now_ns, uint64_t weight_ns);
+void run_add(struct target *target, struct thread *t, const struct sample *sample);
+/* Takes this one, of Python's and native frames, while t->seen has Python's; `before` has the latest such one, and is exchanged with it. */
+void run_add_merged(struct target *target, struct thread *t, struct pystack *merged, struct pystack *before,
+                    uint16_t flags, const struct sample *sample);
+/* One more sample of the latest stack. */
+void run_repeat(struct target *target, struct thread *t, const struct sample *sample);
 /* Samples of their own, out of the order of the thread's run: so many as `run` says, of this stack. */
 void run_add_other(struct target *target, struct thread *t, struct pystack *stack, struct run *run);
 /* The same for what was held, as this stack; lost, if its thread is no more. */
@@ -166,6 +193,8 @@ void run_add_held(struct target *target, const struct held *held, struct pystack
 /* Writes the run in progress, if any. */
 void run_close(struct target *target, struct thread *t);
 void runs_close_all(struct target *target);
+/* Also writes the CPU time of all threads: at marks, and at the end. */
+void runs_settle(struct target *target);
 /* Closes a run older than 100 ms; such of all threads that are read. */
 void run_close_if_due(struct target *target, struct thread *t, uint64_t now_ns);
 void runs_close_due(struct target *target, uint64_t now_ns);
@@ -177,12 +206,16 @@ bool target_announce(struct target *target, enum target_event event, uint64_t no
 void target_write_facts(struct target *target);
 bool thread_announce(struct target *target, struct thread *t);
 /* Tells the consumer that an announced thread is no more. */
-void thread_end(struct target *target, const struct thread *t);
+void thread_end(struct target *target, struct thread *t);
+
+/* cputime.c: writes the CPU time that the thread has used. A system thread with a state in each of several interpreters is asked for all of them at
+ * once. */
+void thread_write_time(struct target *target, struct thread *t);
 
 /* target.c: gives an opened target what it needs to be sampled, at the options' interval unless target_configure() gave it its own;
- * options, symbols and ring stay the caller's. 0 or -ENOMEM. */
+ * options, symbols, ring and stopper stay the caller's. 0 or -ENOMEM. */
 int target_adopt(struct target *target, const struct sampler_options *options, struct symtab *symbols,
-                 struct ring *ring, uint32_t id);
+                 struct ring *ring, struct stopper *stopper, uint32_t id);
 /* Gives back the memory that only reads need: it is parked. */
 void target_slim(struct target *target);
 /* Writes what is left, and that the target ended; gives all symbols back. */

@@ -7,8 +7,9 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "sampler/exact.h"
 #include "sampler/owed.h"
-#include "sampler/procfs.h"
+#include "sampler/host.h"
 #include "sampler/held.h"
 #include "sampler/still.h"
 #include "sampler/pyobj.h"
@@ -21,11 +22,9 @@
 #define GENERATION_PART 1000
 #define NAMES_A_TICK                                                                                                   \
 	8u /* names are found by walking dictionaries: some 10 to 20 µs each, and as much for all of them */
-#define NAME_LOOKS 32u /* threads looked at a tick */
-/* Where glibc keeps a thread's tid behind pthread_self() (nptl/descr.h, struct pthread, 64-bit): checked against /proc. */
-#define PTHREAD_TID_OFF 720
-#define NAME_RETRY_NS   (50 * NS_PER_MS) /* then twice as long each time */
-#define NAME_RENEW_NS   (10 * NS_PER_S)
+#define NAME_LOOKS    32u              /* threads looked at a tick */
+#define NAME_RETRY_NS (50 * NS_PER_MS) /* then twice as long each time */
+#define NAME_RENEW_NS (10 * NS_PER_S)
 
 static uint32_t next_thread_id(void)
 {
@@ -50,23 +49,18 @@ static bool is_same_thread(const struct pyabi *abi, const struct thread *t, cons
 static pid_t find_tid(const struct target *target, const uint8_t *head)
 {
 	const struct pyabi *abi = &target->proc.abi;
-	raddr_t self = frame_u64(head, abi->tstate.thread_id);
-	int32_t ns_tid;
-	pid_t tid;
+	pid_t ns_tid = abi->tstate.native_thread_id != ABSENT ? (pid_t)native_id(abi, head) : -1;
 
-	if (abi->tstate.native_thread_id != ABSENT)
-		ns_tid = (int32_t)frame_u64(head, abi->tstate.native_thread_id);
-	else if (self == 0 || remote_read_i32(&target->remote, self + PTHREAD_TID_OFF, &ns_tid) != 0)
-		return 0;
-	if (ns_tid <= 0)
-		return 0;
-	if (target->proc.ns_pid == target->proc.pid) {
-		struct proc_stat stat;
+	return host_of(&target->remote)
+	        ->find_tid(&target->remote, target->proc.ns_pid, frame_u64(head, abi->tstate.thread_id), ns_tid);
+}
 
-		tid = ns_tid;
-		return proc_stat_read(&stat, target->proc.pid, tid) == 0 ? tid : 0;
-	}
-	return proc_ns_tid(target->proc.pid, ns_tid, &tid) == 0 ? tid : 0;
+/* Opens what the kernel says of the thread, and notes what it has used so far. */
+static void ask_about(const struct target *target, struct thread *t)
+{
+	host_of(&target->remote)->open_oncpu(&target->remote, &t->oncpu, t->tid);
+	if (target->options && target->options->cpu_time)
+		cputime_begin(&t->cputime, target->proc.pid, t->tid, clock_now_ns());
 }
 
 static struct thread *thread_new(struct target *target, raddr_t tstate, raddr_t interp, const uint8_t *head)
@@ -91,7 +85,7 @@ static struct thread *thread_new(struct target *target, raddr_t tstate, raddr_t 
 	t->native_id = native_id(&target->proc.abi, head);
 	t->tid = find_tid(target, head);
 	t->id = next_thread_id();
-	oncpu_open(&t->oncpu, target->proc.pid, t->tid);
+	ask_about(target, t);
 	target->threads[target->thread_count++] = t;
 	return t;
 }
@@ -141,7 +135,7 @@ static int place_thread(struct target *target, uint32_t at, raddr_t tstate, radd
 		t->tid = find_tid(target, head);
 		if (t->tid > 0) {
 			oncpu_release(&t->oncpu);
-			oncpu_open(&t->oncpu, target->proc.pid, t->tid);
+			ask_about(target, t);
 		}
 	}
 	return 0;
@@ -240,6 +234,7 @@ int target_list(struct target *target, uint64_t now_ns)
 
 		held_end(target, gone); /* while it is in the list still, where its held samples look for it */
 		owed_lose(target, gone);
+		exact_end(target, gone);
 		run_close(target, gone);
 		thread_end(target, gone);
 		target->thread_count--;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sampler/thread.h"
 
+#include "sampler/exact.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,6 +77,11 @@ static bool plan_head(struct thread *t, const struct pyabi *abi, struct plan *pl
 	for (uint32_t i = 0; i < t->cframe_count; i++)
 		if (plan_add(plan, t->cframes[i].frame + (uint64_t)abi->tstate.cframe_frame, 8) == PLAN_FULL)
 			return false;
+	t->copy.items = plan->count;
+	t->copy.item_count = t->item_count;
+	for (uint32_t i = 0; i < t->item_count; i++)
+		if (plan_add(plan, t->items[i], pyabi_item_bytes(abi)) == PLAN_FULL)
+			return false;
 	return t->copy.head != PLAN_FULL;
 }
 
@@ -82,6 +89,11 @@ bool thread_plan_stack(struct thread *t, struct plan *plan)
 {
 	t->copy = (struct copy){.head = PLAN_FULL};
 	return plan_chunks(t, plan);
+}
+
+void thread_plan_state(struct thread *t, const struct pyabi *abi, struct plan *plan)
+{
+	t->copy = (struct copy){.head = plan_add(plan, t->tstate, (uint32_t)abi->tstate.bytes)};
 }
 
 bool thread_read_state(struct thread *t, const struct pyabi *abi, struct plan *plan, const struct remote *remote)
@@ -102,6 +114,7 @@ bool thread_read_state(struct thread *t, const struct pyabi *abi, struct plan *p
 	t->copy.late_head = true;
 	t->copy.cframes = t->copy.head + 1;
 	t->copy.cframe_count = t->cframe_count;
+	t->copy.item_count = 0;
 	t->copy.apart = (struct apart_copy){.frames = plan->count};
 	return t->copy.head != PLAN_FULL && read > 0;
 }
@@ -367,6 +380,7 @@ int thread_find_chunks(struct thread *t, const struct remote *r, raddr_t newest)
 void thread_release(struct thread *t)
 {
 	oncpu_release(&t->oncpu);
+	exact_thread_free(t->exact);
 	thread_drop_chunks(t, 0);
 	free(t->chunks);
 	free(t->apart);

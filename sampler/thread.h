@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "sampler/apart.h"
+#include "sampler/cputime.h"
 #include "sampler/frames.h"
 #include "sampler/oncpu.h"
 #include "sampler/plan.h"
@@ -19,6 +20,7 @@
 #define CHUNK_FIRST 32u
 #define CHUNK_NEXT  24u
 #define CFRAMES_MAX 8u
+#define ITEMS_MAX   8u
 
 struct chunk { /* a piece of the data stack: 3.11+ */
 	raddr_t base;
@@ -38,11 +40,12 @@ struct copy {
 	uint32_t head;
 	bool late_head; /* it was read by itself, behind the data stack: that they differ says little */
 	uint32_t cframes, cframe_count;
+	uint32_t items, item_count;
 	uint32_t chunks, chunk_count;
 	uint32_t same_chunks; /* so many are as they were at the latest accepted sample */
 	struct apart_copy apart;
 	uint32_t heap, heap_count; /* to 3.10 */
-	bool reversed; /* the heap frames come in the opposite order */
+	bool reversed;             /* the heap frames come in the opposite order */
 };
 
 /* The piece that holds the copy of the k-th heap frame of the guess. */
@@ -73,6 +76,8 @@ struct thread {
 	struct heap_frame
 		cframes[CFRAMES_MAX]; /* 3.11, 3.12: one for each nesting of C calls; `frame` is its address */
 	uint32_t cframe_count;
+	raddr_t items[ITEMS_MAX]; /* where its handled exceptions were noted, innermost first (handled.h) */
+	uint32_t item_count;
 	raddr_t root_link; /* what the outermost frame's previous was when it was last traced to the end */
 	bool root_link_known;
 	struct chunk *chunks; /* oldest first */
@@ -103,8 +108,10 @@ struct thread {
 	bool leaf_left;      /* the leaf had been left when it was copied, but not when its caller was */
 	bool leads_on;       /* where that leaf stands, C was seen to lead on to further frames */
 	bool agreed;         /* that they are the same, or that the chain decided */
-	bool late;           /* a part of it was read after the rest: it is no instant's, and teaches nothing by itself */
-	bool recalled;       /* a generator among it had yielded by then, and its caller is the one that was remembered */
+	bool late;     /* a part of it was read after the rest: it is no instant's, and teaches nothing by itself */
+	bool recalled; /* a generator among it had yielded by then, and its caller is the one that was remembered */
+
+	struct exact_thread *exact; /* owned; of samples of threads that stand (exact.h) */
 
 	struct run run;
 	struct frame *frames; /* the run's stack, outermost first */
@@ -112,11 +119,12 @@ struct thread {
 	struct frame *sent; /* the stack of the latest record that the consumer got */
 	uint32_t sent_depth, sent_room;
 
-	bool begun;  /* it had frames once */
-	bool taken;  /* a sample of it was taken in the tick that read it last */
-	bool shadow; /* that showed it to be no thread of its own */
-	bool still;  /* it cannot have moved since, and is not read (still.h) */
-	bool parked; /* … because the whole process cannot */
+	bool collects; /* a frame of `last`, and so of `seen`, may say that the collector was started by it */
+	bool begun;    /* it had frames once */
+	bool taken;    /* a sample of it was taken in the tick that read it last */
+	bool shadow;   /* that showed it to be no thread of its own */
+	bool still;    /* it cannot have moved since, and is not read (still.h) */
+	bool parked;   /* … because the whole process cannot */
 	uint16_t still_status, still_flags;
 	uint64_t still_ticks, still_ns; /* of the target's, up to which its samples are in the run */
 	uint64_t t_still_ns;            /* and when that was */
@@ -127,6 +135,7 @@ struct thread {
 
 	uint64_t t_attempt_ns; /* of the previous attempt; 0: none */
 	struct oncpu oncpu;
+	struct cputime cputime;
 	uint64_t state_ns;      /* since when oncpu.state has been what it is */
 	uint64_t gil_waited_ns; /* when it was last seen blocked on the GIL */
 };
@@ -139,6 +148,8 @@ bool thread_plan(struct thread *t, const struct pyabi *abi, struct plan *plan, u
 /* Adds nothing but its data stack; after plan_read(), thread_read_state() reads what else a walk needs. False: out of memory, or it cannot
  * be read. */
 bool thread_plan_stack(struct thread *t, struct plan *plan);
+/* Adds nothing but its state, which tells whether it is in the list still. */
+void thread_plan_state(struct thread *t, const struct pyabi *abi, struct plan *plan);
 bool thread_read_state(struct thread *t, const struct pyabi *abi, struct plan *plan, const struct remote *remote);
 /* Puts the frames of t->seen first in the guess, outermost first. */
 void thread_order_heap(struct thread *t, uint64_t tick);

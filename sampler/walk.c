@@ -91,6 +91,14 @@ static void reverse(struct pystack *stack)
 /* What the frame that a walk down the chain has just passed says of how it was called. */
 enum called { CALLED_NONE, CALLED_BY_C, CALLED_DIRECTLY };
 
+/* The end of the data stack's used part. */
+static raddr_t data_stack_top(const struct walker *w, const struct thread *t)
+{
+	const uint8_t *head = plan_bytes(w->plan, t->copy.head);
+
+	return head ? frame_u64(head, w->abi->tstate.chunk + 8) : 0;
+}
+
 /* Whether a frame can be the innermost one: it runs, or what it called is being taken down. What is named as current can have been left: in
  * 3.11 and 3.12 `tstate->cframe` is changed before the new cframe's `current_frame` is stored, which holds what the C stack has there. */
 static bool can_be_leaf(const struct walker *w, const struct thread *t, raddr_t frame, const uint8_t *bytes)
@@ -99,6 +107,8 @@ static bool can_be_leaf(const struct walker *w, const struct thread *t, raddr_t 
 	uint32_t ignored;
 
 	if (w->abi->call_mark != CALL_MARK_STACKTOP || frame_i32(bytes, w->abi->frame.stacktop) < 0)
+		return true;
+	if (w->stands && (!thread_in_chunks(t, frame) || frame < data_stack_top(w, t)))
 		return true;
 	left = t->left ? walk_copy(w, t, t->left, 0, &ignored) : NULL;
 	return left && frame_previous(w->abi, left) == frame;
@@ -145,7 +155,7 @@ static int chain_add(struct walker *w, struct thread *t, raddr_t frame, const ui
 	}
 	if (abi->frames == FRAMES_HEAP) {
 		/* One that has not begun is executed all the same when its call is being traced. */
-		if (offset >= 0 && !frame_is_executing(abi, bytes))
+		if (offset >= 0 && !frame_is_executing(abi, bytes) && !(w->stands && called == CALLED_NONE))
 			return -EAGAIN;
 	} else {
 		bool shown = offset >= (int64_t)code->traceable_bytes || frame_is_generator(abi, bytes);
@@ -183,7 +193,7 @@ int walk_chain(struct walker *w, struct thread *t, raddr_t current)
 	raddr_t end = abi->tstate.base_frame != ABSENT ? t->tstate + (uint64_t)abi->tstate.base_frame : 0;
 	uint32_t hint = chain_start(t), steps = 0, copied;
 	raddr_t first = abi->frames == FRAMES_STACK && t->chunk_count > 0 ? t->chunks[0].base + CHUNK_FIRST : 0;
-	bool from_generator = false, shown = false;
+	bool from_generator = false, shown = false, entered = false;
 	enum called called = CALLED_NONE;
 	raddr_t outermost = 0;
 	int missing = 0;
@@ -193,7 +203,7 @@ int walk_chain(struct walker *w, struct thread *t, raddr_t current)
 
 		end = head ? frame_u64(head, abi->tstate.base_frame) : 0;
 	}
-	t->seen.depth = t->same = t->seen_plain = 0;
+	t->seen.depth = t->same = t->seen_plain = w->entries = 0;
 	t->seen.apart = w->refuted = false;
 	for (raddr_t frame = current; frame != 0 && frame != end;) {
 		uint8_t fetched[PYABI_FRAME_MAX];
@@ -203,6 +213,10 @@ int walk_chain(struct walker *w, struct thread *t, raddr_t current)
 		if (++steps > 2 * REC_DEPTH_MAX || !frame_may_be(frame))
 			return -EPROTO;
 		if (!bytes && abi->frames == FRAMES_STACK && !thread_in_chunks(t, frame)) {
+			if (w->released) {
+				w->grew = true; /* the next look is at one that stands */
+				return -EAGAIN;
+			}
 			if (t->apart)
 				apart_forget_none(t->apart, frame); /* the thread stands, and it is one now */
 			bytes = links_copy(w, t, frame, 0, &copied);
@@ -219,14 +233,22 @@ int walk_chain(struct walker *w, struct thread *t, raddr_t current)
 		}
 		if (frame_is_shim(abi, bytes)) {
 			called = called == CALLED_NONE ? CALLED_NONE : CALLED_BY_C;
+			w->entries += w->entries == 0; /* the loop was entered, and has no frame yet */
+			entered = true;
 		} else {
 			uint32_t above = t->seen.depth;
+
+			w->entries += entered || w->entries == 0;
+			entered = abi->frames == FRAMES_HEAP || frame_is_entry(abi, bytes);
 
 			err = chain_add(w, t, frame, bytes, called);
 			if (err < 0)
 				return err;
+			if (err == 0)
+				t->seen.frames[above].entry = w->entries - 1;
 			if (shown && err == 0)
-				t->seen.frames[above - 1].direct = called == CALLED_DIRECTLY && abi->frames == FRAMES_STACK;
+				t->seen.frames[above - 1].direct =
+					called == CALLED_DIRECTLY && abi->frames == FRAMES_STACK;
 			shown = err == 0;
 			called = frame_is_entry(abi, bytes) ? CALLED_BY_C : CALLED_DIRECTLY;
 			from_generator = frame_is_generator(abi, bytes);

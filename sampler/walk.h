@@ -33,8 +33,12 @@ struct walker {
 	bool chase;           /* the chain of the current frame leads to what else would not be found */
 	raddr_t outside; /* the current frame, where it, or what it stands on, lies outside the data stack and was not found; else 0 */
 	raddr_t beyond; /* then: the code of the innermost frame in the copy of the data stack that C led on to; 0: none */
-	bool refuted;   /* the chain is none of a stack: by what its frames say of themselves, they did not call one another */
-	bool grew;      /* the guess has grown: reading again is worth while */
+	bool refuted; /* the chain is none of a stack: by what its frames say of themselves, they did not call one another */
+	bool grew;     /* the guess has grown: reading again is worth while */
+	bool released; /* … and runs again: what is not in the copy is not to be had, and would be of another moment */
+	bool stands;   /* the thread was blocked or stopped while it was read: the current frame is what runs */
+	uint32_t
+		entries; /* of the latest chain: runs of the interpreter's loop that it takes, those without a visible frame, too */
 };
 
 /* The copy of a frame wherever the thread's pieces have it, or NULL; hint: where in the guess to look first. *ret_bytes: how many

@@ -12,6 +12,7 @@ const CATEGORIES = [
 	{id: "packages", label: "Packages", hue: [265, 62, 80], dark: [262, 36, 47]},
 	{id: "library", label: "Standard library", hue: [200, 62, 74], dark: [204, 52, 35]},
 	{id: "frozen", label: "Import system, frozen", hue: [150, 36, 72], dark: [156, 36, 29]},
+	{id: "native", label: "C, C++ and other native code", hue: [96, 44, 72], dark: [100, 36, 32]},
 	{id: "special", label: "Garbage collector, other", hue: [350, 58, 78], dark: [350, 36, 42]},
 ];
 // A share's change: the stronger, the larger a part of the larger share it is.
@@ -93,7 +94,7 @@ function categoryOf(symbol) {
 	if (categoryCache[symbol] >= 0)
 		return categoryCache[symbol];
 	const file = fileOf(symbol);
-	const category = !file ? 4 : /^<frozen/.test(file) ? 3 : /\/(site|dist)-packages\//.test(file) ? 1 :
+	const category = kindOf(symbol) === NATIVE ? 4 : !file ? 5 : /^<frozen/.test(file) ? 3 : /\/(site|dist)-packages\//.test(file) ? 1 :
 		/\/lib(64)?\/python\d(\.\d+)?\//.test(file) ? 2 : 0;
 	return categoryCache[symbol] = category;
 }

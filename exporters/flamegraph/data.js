@@ -1,26 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 // The profile's data, decoded: exporters/flamegraph.c tells the layout. Everything in it is untrusted text.
 "use strict";
-const SAMPLES = 0, WALL = 1, ON_CPU = 2, GIL = 3, GIL_WAIT = 4, IDLE = 5, UNKNOWN = 6, GC = 7, EXCEPTION = 8, GIVEN = 9;
+const SAMPLES = 0, WALL = 1, ON_CPU = 2, GIL = 3, GIL_WAIT = 4, IDLE = 5, UNKNOWN = 6, GC = 7, EXCEPTION = 8, CPU = 9, RUN_WAIT = 10;
 // Worked out here, sample by sample: runnable without holding the GIL.
-const CPU_ALONE = 9, VALUES = 10;
+const CPU_ALONE = 11, VALUES = 12;
 const loadStart = performance.now();
 const data = JSON.parse(document.getElementById("data").textContent);
 // Two profiles joined (sampled diff): [before, after] of each; or null.
 const comparison = data.comparison || null;
 // A profile from elsewhere has values of other names in these places: only what is called as ours is ours.
-const OWN_NAMES = ["samples", "wall", "on_cpu", "gil", "gil_wait", "idle", "unknown", "gc", "exception"];
+const OWN_NAMES = ["samples", "wall", "on_cpu", "gil", "gil_wait", "idle", "unknown", "gc", "exception", "cpu", "run_wait"];
 const isOwn = OWN_NAMES.map((name, i) => data.values[i] === name && data.units[i] === (i === SAMPLES ? "count" : "nanoseconds"));
 const hasStates = isOwn[ON_CPU] || isOwn[GIL] || isOwn[GIL_WAIT] || isOwn[IDLE];
 // What widths and shares are of, unless asked otherwise.
 const MAIN = data.values[WALL] === null ? SAMPLES : WALL;
 
 // Of symbol s: its name, its file, and so on.
-const SYMBOL_FIELDS = 5;
+const SYMBOL_FIELDS = 6;
 const nameOf = (s) => data.strings[data.symbols[s * SYMBOL_FIELDS]];
 const fileOf = (s) => data.strings[data.symbols[s * SYMBOL_FIELDS + 1]];
 const firstLineOf = (s) => data.symbols[s * SYMBOL_FIELDS + 2];
 const processOf = (s) => data.symbols[s * SYMBOL_FIELDS + 4];
+const NATIVE = 1;
+const kindOf = (s) => data.symbols[s * SYMBOL_FIELDS + 3];
+// Of native code: the file it is mapped from, else "".
+const moduleOf = (s) => data.strings[data.symbols[s * SYMBOL_FIELDS + 5]];
 const symbolCount = data.symbols.length / SYMBOL_FIELDS;
 // Of frame f: its symbol and its line; frame 0 is none.
 const symbolOf = (f) => data.frames[2 * f];

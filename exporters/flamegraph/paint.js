@@ -57,11 +57,11 @@ function placeOf(tree, node, whole) {
 	const key = tree.key[node];
 	if (key < 0)
 		return "";
-	const symbol = tree.byLine ? symbolOf(key) : key, file = fileOf(symbol);
+	const symbol = tree.byLine ? symbolOf(key) : key, file = fileOf(symbol), module = moduleOf(symbol);
 	if (!file)
-		return "";
+		return whole ? module : "";
 	const line = tree.byLine ? lineOf(key) : firstLineOf(symbol);
-	return `${whole ? file : baseName(file)}${line ? `:${line}` : ""}`;
+	return `${whole ? file : baseName(file)}${line ? `:${line}` : ""}${whole && module ? ` in ${module}` : ""}`;
 }
 
 const valueOf = (tree, node, value = view.weight) => tree.total[node * VALUES + value];

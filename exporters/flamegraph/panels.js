@@ -11,11 +11,11 @@ function make(tag, className, text) {
 	return made;
 }
 
-const OWN_LABELS = ["Samples", "Wall time", "On CPU", "GIL held", "GIL wait", "Idle", "State unknown", "Garbage collection", "Handling exceptions"];
+const OWN_LABELS = ["Samples", "Wall time", "On CPU", "GIL held", "GIL wait", "Idle", "State unknown", "Garbage collection", "Handling exceptions", "CPU time", "CPU wait"];
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 const weightLabel = (value) => comparison && value === SAMPLES ? "Samples after" : isOwn[value] ? OWN_LABELS[value] :
 	capital(cleanText(data.values[value]).slice(0, 60));
-const WEIGHTS = [WALL, SAMPLES, ON_CPU, GIL, GIL_WAIT, IDLE, GC, EXCEPTION, UNKNOWN].filter((value) => data.values[value] !== null)
+const WEIGHTS = [WALL, SAMPLES, CPU, RUN_WAIT, ON_CPU, GIL, GIL_WAIT, IDLE, GC, EXCEPTION, UNKNOWN].filter((value) => data.values[value] !== null)
 	.map((value) => ({value, label: weightLabel(value)}));
 
 function timeText(ns) {
@@ -80,7 +80,8 @@ function statusShares(tree, node) {
 		part.style.background = shaded(state, 3);
 		mix.append(part);
 	});
-	const named = [["GIL", GIL, 0], ["on CPU", ON_CPU, 1], ["GIL wait", GIL_WAIT, 2], ["idle", IDLE, 3], ["unknown", UNKNOWN, 4], ["GC", GC], ["exception", EXCEPTION]];
+	const named = [["GIL", GIL, 0], ["on CPU", ON_CPU, 1], ["GIL wait", GIL_WAIT, 2], ["idle", IDLE, 3], ["unknown", UNKNOWN, 4], ["GC", GC], ["exception", EXCEPTION],
+		["CPU time", CPU], ["CPU wait", RUN_WAIT]];
 	for (const [label, value, state] of named) {
 		if (!isOwn[value] || tree.total[base + value] <= 0)
 			continue;
@@ -240,7 +241,8 @@ function addFacts(facts, prefix) {
 // What each thread was doing, in shares of its own time.
 function fillThreadFacts() {
 	const columns = comparison ? [["before", comparison.weight[0]], ["after", comparison.weight[1]]] :
-		[["GIL", GIL], ["on CPU", ON_CPU], ["GIL wait", GIL_WAIT], ["idle", IDLE], ["unknown", UNKNOWN], ["GC", GC], ["exception", EXCEPTION]].filter(([, value]) => isOwn[value]);
+		[["GIL", GIL], ["on CPU", ON_CPU], ["GIL wait", GIL_WAIT], ["idle", IDLE], ["unknown", UNKNOWN], ["GC", GC], ["exception", EXCEPTION],
+			["CPU time", CPU], ["CPU wait", RUN_WAIT]].filter(([, value]) => isOwn[value]);
 	const table = element("thread-facts"), head = make("tr"), wholes = new Float64Array(VALUES);
 	const sums = threads.slice(0, 200).map((thread) => {
 		const sum = new Float64Array(VALUES);

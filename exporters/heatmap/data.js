@@ -15,9 +15,14 @@ const files = data.fileNames.map((name, id) => {
 const lines = [];
 for (let at = 0; at < data.lines.length; at += 7) {
 	const [file, number, name, ...sums] = data.lines.slice(at, at + 7);
-	const line = {id: lines.length, file: files[file], number, name: data.names[name], self: [sums[0], sums[1]], total: [sums[2], sums[3]]};
+	const line = {id: lines.length, file: files[file], number, name: data.names[name], self: [sums[0], sums[1]], total: [sums[2], sums[3]], opcodes: []};
 	lines.push(line);
 	line.file.lines.push(line);
+}
+// What samples that end in a line spent at which instruction: [name, [samples, weight]].
+for (let at = 0; at < data.opcodes.length; at += 4) {
+	const [line, name, samples, weight] = data.opcodes.slice(at, at + 4);
+	lines[line].opcodes.push([data.names[name], [samples, weight]]);
 }
 for (const file of files)
 	file.lines.sort((a, b) => a.number - b.number);

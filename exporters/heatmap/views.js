@@ -34,6 +34,9 @@ function numbers(row, spot) {
 		row.append(element("td", "", amount(value(spot, kind), state.measure)), element("td", "", percent(value(spot, kind), whole())));
 }
 
+// The instructions of a line, those with most first.
+const opcodes = (line) => [...line.opcodes].sort((a, b) => b[1][place(state.measure)] - a[1][place(state.measure)] || (a[0] < b[0] ? -1 : 1));
+
 function table(className, heads) {
 	const body = element("tbody"), made = element("table", `rows ${className}`, element("thead", "", element("tr", "", ...heads)), body);
 	return [made, body];
@@ -80,6 +83,8 @@ function showFile(file) {
 			row.dataset.line = number;
 			numbers(row, line);
 			setHeat(row, line, hottest);
+			if (line.opcodes.length)
+				row.title = opcodes(line).slice(0, 12).map(([name, sums]) => `${percent(sums[place(state.measure)], whole()) || "0 %"}  ${name}`).join("\n");
 		} else {
 			row.append(...Array.from({length: 4}, () => element("td")));
 		}
@@ -107,9 +112,16 @@ function showDetail(line) {
 			made.append(element("li", "", `and ${items.length - 200} more`));
 		return element("section", "", element("h2", "", `${title} (${items.length})`), made);
 	};
+	const instructions = () => {
+		const made = element("ul");
+		for (const [name, sums] of opcodes(line))
+			made.append(element("li", "", element("span", "", percent(sums[place(state.measure)], whole())),
+				`${name}  ${amount(sums[place(state.measure)], state.measure)}`));
+		return element("section", "opcodes", element("h2", "", `Instructions (${line.opcodes.length})`), made);
+	};
 	const {callers, callees} = edges(line);
 	detail.replaceChildren(element("div", "head", element("b", "", line.name), `  ${line.file.name}:${line.number}  self `
-		+ `${percent(value(line, "self"), whole()) || "0 %"}, total ${percent(value(line, "total"), whole()) || "0 %"}`), list("Called from", callers), list("Calls", callees));
+		+ `${percent(value(line, "self"), whole()) || "0 %"}, total ${percent(value(line, "total"), whole()) || "0 %"}`), list("Called from", callers), list("Calls", callees), ...(line.opcodes.length ? [instructions()] : []));
 }
 
 function mark(row) {

@@ -88,6 +88,13 @@ enum py_dict_keys {
 	KEYS_LOG2     /* log2 of index bytes at 9, kind at 10, nentries 24, indices at 32: 3.11+ */
 };
 
+/* What tstate.exc_info holds, and where in that the value of the handled exception and the pointer to the outer item are. */
+enum py_exceptions {
+	EXCEPTIONS_VALUE,  /* the value itself: 3.6 */
+	EXCEPTIONS_TRIPLE, /* pointer to an item: value at 8, outer item at 24: 3.7 to 3.10 */
+	EXCEPTIONS_ITEM    /* value at 0, outer item at 8: 3.11+ */
+};
+
 /* What an instruction does to the value stack, and what follows it. */
 enum py_opcode_kind {
 	OPCODE_UNKNOWN,
@@ -133,6 +140,7 @@ struct pyabi {
 	enum py_str str_layout;
 	enum py_attrs attrs;
 	enum py_dict_keys dict_keys;
+	enum py_exceptions exceptions;
 
 	/* Opcodes of instructions that leave a frame (return, yield, make a generator), 0-terminated: a frame that stands at
 	 * one is not in a call, whatever its stack pointer says. Source: Lib/opcode.py. 3.11+; since 3.14 only those that return. */
@@ -149,6 +157,8 @@ struct pyabi {
 	uint8_t plain_opcodes[16];
 
 	const struct py_opcode *opcodes; /* 256; FRAMES_HEAP only, else NULL */
+
+	const char *const *opnames; /* 256, by opcode, specialised and instrumented ones too; NULL: none */
 
 	/* from _PyRuntime (3.6: absent, globals instead) */
 	struct {
@@ -179,7 +189,7 @@ struct pyabi {
 		int32_t status; /* 3.12+ bit 4: active */
 		int32_t holds_gil, gil_requested;
 		int32_t chunk;  /* newest data stack chunk; + 8: top, + 16: limit */
-		int32_t exc_info;
+		int32_t exc_info; /* enum py_exceptions says of what */
 		int32_t raised;
 	} tstate;
 	struct {
@@ -229,6 +239,12 @@ struct pyabi {
 		int32_t keys, values;
 	} dict;
 };
+
+/* How much of an item that notes a handled exception a sample reads. */
+static inline uint32_t pyabi_item_bytes(const struct pyabi *abi)
+{
+	return abi->exceptions == EXCEPTIONS_TRIPLE ? 32 : 16;
+}
 
 /* The table of a minor version up to 3.12, or NULL. Static. */
 const struct pyabi *pyabi_table(unsigned major, unsigned minor);

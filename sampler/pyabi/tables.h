@@ -19,4 +19,16 @@ extern const struct pyabi pyabi_3_13;
 extern const struct pyabi pyabi_3_14;
 extern const struct pyabi pyabi_3_15;
 
+/* Names of opcodes; 256 each. */
+extern const char *const pyabi_opnames_3_6[256];
+extern const char *const pyabi_opnames_3_7[256];
+extern const char *const pyabi_opnames_3_8[256];
+extern const char *const pyabi_opnames_3_9[256];
+extern const char *const pyabi_opnames_3_10[256];
+extern const char *const pyabi_opnames_3_11[256];
+extern const char *const pyabi_opnames_3_12[256];
+extern const char *const pyabi_opnames_3_13[256];
+extern const char *const pyabi_opnames_3_14[256];
+extern const char *const pyabi_opnames_3_15[256];
+
 #endif

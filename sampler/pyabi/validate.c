@@ -73,7 +73,7 @@ static const struct rule {
 	{"tstate.holds_gil", offsetof(struct pyabi, tstate.holds_gil), S_TSTATE, 4, INSTR, 0, false},
 	{"tstate.gil_requested", offsetof(struct pyabi, tstate.gil_requested), S_TSTATE, 4, BASE, 0, false},
 	{"tstate.chunk", offsetof(struct pyabi, tstate.chunk), S_TSTATE, 24, STACK, 0, false},
-	{"tstate.exc_info", offsetof(struct pyabi, tstate.exc_info), S_TSTATE, 8, RUNTIME, 0, false},
+	{"tstate.exc_info", offsetof(struct pyabi, tstate.exc_info), S_TSTATE, 8, ALL, 0, false},
 	{"tstate.raised", offsetof(struct pyabi, tstate.raised), S_TSTATE, 8, ALL, 0, false},
 	{"frame.previous", offsetof(struct pyabi, frame.previous), S_FRAME, 8, ALL, 0, false},
 	{"frame.code", offsetof(struct pyabi, frame.code), S_FRAME, 8, ALL, 0, true},

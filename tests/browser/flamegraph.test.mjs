@@ -8,7 +8,7 @@ import {clean, file, make, page, problems, show, source} from "./pages.mjs";
 
 const ROW = 21;
 
-make(["hostile", "large", "deep", "empty", "imported"], ".html", source);
+make(["hostile", "timed", "large", "deep", "empty", "imported"], ".html", source);
 
 const open = (kind, options = {}) => show(kind, ".html", {reducedMotion: "reduce", ...options});
 
@@ -208,6 +208,20 @@ test("threads one by one, merged, and measures", async () => {
 	for (const [weight, value] of Object.entries(shares)) {
 		await page.locator("#weight").selectOption(weight);
 		assert.equal((await frames())[0].value, value);
+	}
+	clean();
+});
+
+test("CPU time, where the kernel told it", async () => {
+	const choices = () => page.locator("#weight option").allTextContents();
+	await open("hostile");
+	assert.ok(!(await choices()).includes("CPU time"));
+	await open("timed");
+	assert.ok((await choices()).includes("CPU time") && (await choices()).includes("CPU wait"));
+	await page.locator("#threads").selectOption("thread:0");
+	for (const [weight, value] of Object.entries({1: 4020e6, 9: 2170e6 * 0.7, 10: 217e6})) {
+		await page.locator("#weight").selectOption(weight);
+		assert.equal(Math.round((await frames())[0].value), Math.round(value));
 	}
 	clean();
 });

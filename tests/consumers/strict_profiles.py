@@ -42,13 +42,23 @@ def check_pprof(profile):
     ids_are_sequential(profile.mapping, "mappings")
     ids_are_sequential(profile.location, "locations")
     ids_are_sequential(profile.function, "functions")
-    assert len(profile.mapping) == 1 and profile.mapping[0].has_functions
+    assert profile.mapping[0].has_functions
+    for mapping in profile.mapping[1:]:  # of native code
+        assert strings[mapping.filename] and re.fullmatch("([0-9a-f]{2})*", strings[mapping.build_id])
+        assert mapping.memory_start == mapping.file_offset and mapping.memory_start <= mapping.memory_limit
     for function in profile.function:
         assert strings[function.name] and 0 <= function.start_line
         strings[function.filename], strings[function.system_name]
     places = set()
     for location in profile.location:
-        assert location.mapping_id == 1 and len(location.line) == 1
+        assert 1 <= location.mapping_id <= len(profile.mapping) and len(location.line) <= 1
+        mapping = profile.mapping[location.mapping_id - 1]
+        if not location.line:  # for a store to find its name
+            assert location.mapping_id > 1 and not mapping.has_functions
+            assert mapping.memory_start <= location.address < mapping.memory_limit
+            assert (location.mapping_id, "at", location.address) not in places, "a location stands there twice"
+            places.add((location.mapping_id, "at", location.address))
+            continue
         line = location.line[0]
         assert 1 <= line.function_id <= len(profile.function) and line.line >= 0
         assert (line.function_id, line.line) not in places, "a location stands there twice"
@@ -126,7 +136,13 @@ class Dictionary:
             if at in self.used["location_table"]:
                 continue
             location = self.get("location_table", at)
-            self.get("mapping_table", location.mapping_index)
+            mapping = self.get("mapping_table", location.mapping_index)
+            if location.mapping_index:  # of native code
+                assert self.text(mapping.filename_strindex) and mapping.memory_start == mapping.file_offset
+                assert all(re.fullmatch("([0-9a-f]{2})+", text) for text in self.attributes(mapping.attribute_indices).values())
+            if not location.lines:  # for a store to find its name
+                assert location.mapping_index and mapping.memory_start <= location.address < mapping.memory_limit
+                continue
             assert len(location.lines) == 1
             function = self.get("function_table", location.lines[0].function_index)
             assert location.lines[0].function_index > 0

@@ -9,7 +9,7 @@
 
 #include "tests/fuzz/common.h"
 
-enum { WORDS_MAX = 64, CLOSE = 0 };
+enum { WORDS_MAX = UINT8_MAX, CLOSE = 0 };
 
 static union {
 	struct rec_head head;
@@ -17,6 +17,7 @@ static union {
 	struct rec_target target;
 	struct rec_thread thread;
 	struct rec_symbol symbol;
+	struct rec_facts facts;
 	uint32_t words[2 + WORDS_MAX];
 } record;
 
@@ -89,7 +90,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	       0);
 	while (end - at >= 2) {
 		uint8_t type = at[0];
-		uint32_t words = at[1] % WORDS_MAX;
+		uint32_t words = at[1];
 		int err;
 
 		at += 2;

@@ -10,7 +10,7 @@ import cli
 import support
 
 MAKE_PROFILE = os.path.join(support.TOP, "build", "tests", "browser", "make_profile")
-SHAPES = ("hostile", "huge", "deep2000", "one", "empty")
+SHAPES = ("hostile", "huge", "deep2000", "one", "native", "empty")
 CONSUMERS = os.path.join(support.CACHE, "consumers", "pstats", "bin")
 
 

@@ -75,7 +75,7 @@ class Profile:
 
     def _frame(self, number):
         symbol, line = self.data["frames"][2 * number : 2 * number + 2]
-        name, file = self.data["symbols"][5 * symbol : 5 * symbol + 2]
+        name, file = self.data["symbols"][6 * symbol : 6 * symbol + 2]
         return self.data["strings"][name], self.data["strings"][file], line
 
     def thread(self, tid):

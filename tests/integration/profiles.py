@@ -15,7 +15,7 @@ PYTHON = os.path.join(CONSUMERS, "venv", "bin", "python")
 STRICT = os.path.join(support.TOP, "tests", "consumers", "strict_profiles.py")
 # setup-pprof's Go, where it made one: `go tool pprof` of Go 1.19 leaves out samples without a stack.
 GO = next(filter(None, map(shutil.which, (os.path.join(CONSUMERS, "go"), "go"))), None)
-SHAPES = ("hostile", "huge", "deep2000", "one", "empty")
+SHAPES = ("hostile", "huge", "deep2000", "one", "native", "empty")
 MS = 1000000
 
 

@@ -13,7 +13,7 @@ import support
 MAKE_PROFILE = os.path.join(support.TOP, "build", "tests", "browser", "make_profile")
 CONSUMERS = os.path.join(support.CACHE, "consumers")
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-KINDS = ("empty", "one", "hostile", "deep2000", "huge")
+KINDS = ("empty", "one", "native", "hostile", "deep2000", "huge")
 
 
 def consumer(name, *parts):

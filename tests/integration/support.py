@@ -23,6 +23,7 @@ TARGETS = os.path.join(TOP, "tests", "targets")
 CACHE = os.environ.get("SAMPLED_CACHE", os.path.expanduser("~/.cache/sampled"))
 QUICK = os.environ.get("SAMPLED_TEST_PYTHONS") == "quick"
 SUPPORTED = [(3, minor) for minor in range(6, 16)]
+LONG = os.environ.get("SAMPLED_LONG") == "1"
 SANITIZED = os.environ.get("SAMPLED_SANITIZED") == "1"
 # How long a program must live that sampled is to find and to sample: a sanitized build on a slow machine needs more than a second to
 # find the interpreter in it.
@@ -109,6 +110,21 @@ def pythons():
     return (old[-1], found[-1])
 
 
+def each_version():
+    """One of each version: what is judged by the version, and takes seconds, need not be judged twice. All with SAMPLED_LONG=1."""
+    return pythons() if LONG else tuple({python.version[:2]: python for python in pythons()}.values())
+
+
+def few():
+    """One with frames on the heap, 3.11 or 3.12 (a static one if there is one), and the newest. All with SAMPLED_LONG=1."""
+    found = pythons()
+    if LONG or len(found) < 4:
+        return found
+    heap = [python for python in found if (3, 8) <= python.version < (3, 11)]
+    first = sorted((python for python in found if (3, 11) <= python.version < (3, 13)), key=lambda python: python.kind != "static")
+    return tuple(dict.fromkeys(heap[-1:] + first[:1] + list(found[-1:])))
+
+
 def newest():
     return pythons()[-1] if pythons() else None
 
@@ -118,12 +134,21 @@ def needs_python(test):
     return unittest.skipUnless(pythons(), "no supported Python was found")(test)
 
 
+def on(which):
+    """Of a method of a class of each_python: these interpreters only (each_version, few)."""
+    def mark(method):
+        method.which = which
+        return method
+
+    return mark
+
+
 def each_python(cls):
     """Makes one test a Python of every method named check_…(self, python); a version of 3.6 to 3.15 that is not on this
     machine becomes a skipped test."""
     for name in [name for name in vars(cls) if name.startswith("check_")]:
         method = getattr(cls, name)
-        for python in pythons():
+        for python in getattr(method, "which", pythons)():
             test = "test_%s_%s" % (name[len("check_"):], python.label)
             while hasattr(cls, test):
                 test += "_too"
@@ -148,14 +173,15 @@ def need_root(test):
 
 
 class Target:
-    """A running target program of tests/targets; facts is what its READY line said. Use as a context manager."""
+    """A running target program of tests/targets; facts is what its READY line said. files: further ones that it needs beside it, or the
+    program itself. Use as a context manager."""
 
-    def __init__(self, python, script, *args, env=None, user=None):
+    def __init__(self, python, script, *args, env=None, user=None, files=()):
         self.python = python
         # Under a root of its own the program can only see what lies in there, so all targets are copied, wherever it runs.
         self.folder = tempfile.mkdtemp(prefix="sampled-test-", dir=(python.root or "") + "/tmp")
         os.chmod(self.folder, 0o777)
-        for path in glob.glob(os.path.join(TARGETS, "*.py")):
+        for path in glob.glob(os.path.join(TARGETS, "*.py")) + list(files):
             shutil.copy(path, self.folder)
         self.inside = self.folder[len(python.root):]  # the folder as the target sees it
         command = python.argv + ["-B", os.path.join(self.inside, script)]

@@ -13,6 +13,7 @@ RATE = 500
 
 @support.each_python
 class Accounting(unittest.TestCase):
+    @support.on(support.few)
     def check_sums(self, python):
         for script, options in (("busy.py", []), ("churn.py", []), ("status.py", ["--mode", "cpu"]), ("busy.py", ["--omit", "busy"])):
             with self.subTest(script=script, options=options):

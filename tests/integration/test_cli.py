@@ -48,14 +48,16 @@ class Usage(cli.Folder):
         self.refuse("run", says="no command")
         self.refuse("dump", says="no process named")
         self.refuse("dump", "1", "2", says="one process at a time")
+        self.refuse("dump", "1", "--native=some", says="--native=some: no such choice (all, leaf, extensions or marks)")
+        self.refuse("attach", "1", "--native=some", says="no such choice")
+        self.refuse("attach", "1", "--debuginfod", says="goes with native frames")
         self.refuse("doctor", "x", says="not a process id")
 
     def test_later_and_reserved(self):
         for command in ("top",):
             self.refuse(command, says="%s: not built yet" % command)
-        for option in ("--native", "--blocking", "--opcodes", "--async", "--locals"):
+        for option in ("--async", "--locals"):
             self.refuse("attach", "1", option, says="%s: not built yet" % option)
-        self.refuse("attach", "1", "--mode", "exception", says="not built yet")
 
     def test_help_and_version(self):
         for args in (["--help"], ["-h"], ["attach", "--help"], ["run", "-h"], ["dump", "--help"], ["doctor", "--help"],
@@ -64,7 +66,7 @@ class Usage(cli.Folder):
             done = self.sampled(*args)
             self.assertEqual((done.returncode, done.stderr), (cli.DONE, b""), args)
             self.assertIn(b"sampled", done.stdout)
-            for word in (b"--async", b"--locals", b"sampled top", b"--native"):
+            for word in (b"--async", b"--locals", b"sampled top"):
                 self.assertNotIn(word, done.stdout)
         for args in (["--version"], ["attach", "--version"]):
             self.assertRegex(self.sampled(*args).stdout, rb"\Asampled \d+\.\d+\.\d+\n\Z")
@@ -193,6 +195,31 @@ class DumpAndDoctor(cli.Folder):
             self.assertEqual(text.count("\nThread "), len(dump["threads"]))
             self.assertNotIn("\033", text)
 
+    def test_dump_names_system_calls(self):
+        """Of threads that are blocked; of who runs there is none."""
+        script = self.path("program.py")
+        with open(script, "w") as file:
+            file.write("import os, select, threading\nends = os.pipe()\ndef burn():\n    while True: pass\n"
+                       "for work, name in ((lambda: os.read(ends[0], 1), 'reader'), (burn, 'burner')):\n"
+                       "    threading.Thread(target=work, name=name, daemon=True).start()\n"
+                       "print('up', flush=True)\nselect.epoll().poll()\n")
+        python = [one for one in support.pythons() if not one.root]
+        if not python:
+            self.skipTest("no Python outside of another root")
+        process = subprocess.Popen(python[-1].argv + ["-B", script], stdout=subprocess.PIPE)
+        try:
+            process.stdout.readline()
+            support.wait_until(lambda: b"epoll_" in self.sampled("dump", process.pid).stdout, "it waits for events")
+            text = self.sampled("dump", process.pid).stdout.decode()
+            dump = json.loads(self.sampled("dump", process.pid, "--json").stdout)
+        finally:
+            process.kill()
+            process.communicate()
+        self.assertRegex(text, r"idle in epoll_p?wait\n")
+        self.assertRegex(text, r"idle in read\n")
+        calls = sorted(thread.get("syscall", "none") for thread in dump["threads"])
+        self.assertRegex(" ".join(calls), r"^epoll_p?wait none read$")
+
     def test_dump_shows_source_lines(self):
         script = self.path("program.py")
         with open(script, "w") as file:
@@ -207,7 +234,7 @@ class DumpAndDoctor(cli.Folder):
         finally:
             process.kill()
             process.wait()
-        self.assertRegex(text, r"idle\n    wait \(\S*program\.py:3\)\n        time\.sleep\(60\)  # here it waits\n    <module> ")
+        self.assertRegex(text, r"idle in \w+\n    wait \(\S*program\.py:3\)\n        time\.sleep\(60\)  # here it waits\n    <module> ")
 
     def test_doctor(self):
         with support.Target(support.newest(), "parked.py") as target:
@@ -217,7 +244,8 @@ class DumpAndDoctor(cli.Folder):
         for line in text.splitlines():
             self.assertRegex(line, r"\A(ok  |warn|fail)  \S")
         for word in ("kernel:", "process_vm_readv", "CAP_SYS_PTRACE", "ptrace_scope", "on-CPU data", "Python " + support.newest().text,
-                     "interpreter found by", "namespaces", "read whole"):
+                     "interpreter found by", "namespaces", "read whole", "threads can be stopped",
+                     "native stacks: libunwind is there", "native stacks: where the interpreter's loop lies is known"):
             self.assertIn(word, text)
 
     @support.need_root

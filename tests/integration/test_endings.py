@@ -5,6 +5,7 @@ import os
 import resource
 import signal
 import subprocess
+import sys
 import time
 import unittest
 
@@ -142,6 +143,16 @@ class Run(cli.Folder):
         done = self.run_python(support.LIFE_S, script="import os, sys, time\ntime.sleep(float(sys.argv[1]))\nos.kill(os.getpid(), 9)")
         self.assertEqual(done.returncode, 128 + signal.SIGKILL)
         self.assertTrue(self.read())
+
+    def test_after_many_execs(self):
+        """A process that has just begun another program has no memory for a moment: that is no end."""
+        with open(self.path("again.sh"), "w", encoding="utf-8") as file:
+            file.write('[ "$1" -gt 0 ] && exec sh "$0" $(($1 - 1))\nexec "$PYTHON" -c "import time; time.sleep(%s)"\n' % support.LIFE_S)
+        for _ in range(3):
+            done = self.sampled("run", "-q", "-f", "collapsed", "-o", "a.txt", "--", "sh", self.path("again.sh"), "300",
+                                env=dict(os.environ, PYTHON=sys.executable))
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (0, b"a.txt\n", b""))
+            self.assertTrue(self.read())
 
     def test_from_the_interpreters_start(self):
         """What is imported at the start is seen. For a sanitized build, which is not as quick, the start is made to last: it is gone through

@@ -2,6 +2,7 @@
 """callgrind files, read by callgrind_annotate: its totals, self and inclusive, are those of the same profile's pstats file, and its
 costs beside the source those of the same profile's stacks, which tell each frame's line."""
 import collections
+import json
 import marshal
 import os
 import re
@@ -12,23 +13,34 @@ import callgraphs
 import cli
 import support
 
-ROW = re.compile(r"^ *([\d,]+|\.) +([\d,]+|\.)  (.*)$")
 
 
 def number(text):
     return 0 if text == "." else int(text.replace(",", ""))
+
+
+def rows(path, text):
+    """Of what callgrind_annotate printed: (samples, ns and, if the file has it, ns of CPU time; what stands beside)."""
+    with open(path) as file:
+        events = next(line.split()[1:] for line in file if line.startswith("events:"))
+    row = re.compile("^ *" + " +".join([r"([\d,]+|\.)"] * len(events)) + "  (.*)$")
+    for match in map(row.match, text.splitlines()):
+        if match:
+            yield tuple(map(number, match.groups()[:-1])), match.groups()[-1]
+
+
 CALL = re.compile(r"=> .*?:([^ ]+) \(([\d,]+)x\)")
 FRAME = re.compile(r"(\S+) \((.+):(\d+)\)$")
 
 
 def annotate(path, inclusive):
-    """(total samples, total ns), {file:function: (samples, ns)}."""
+    """(total samples, total ns, …), {file:function: (samples, ns, …)}."""
     done = callgraphs.run("callgrind_annotate", "--threshold=100", "--auto=no", "--show-percs=no", "--inclusive=" + inclusive, path)
     if done.stderr or "WARNING" in done.stdout:
         raise AssertionError("callgrind_annotate warns: %s" % (done.stderr + done.stdout)[-2000:])
-    rows = [(number(m.group(1)), number(m.group(2)), m.group(3)) for m in map(ROW.match, done.stdout.splitlines()) if m]
-    total = [row for row in rows if row[2].startswith("PROGRAM TOTALS")]
-    return total[0][:2], {row[2]: row[:2] for row in rows if row not in total}
+    costs = {beside: cost for cost, beside in rows(path, done.stdout)}
+    total, = (beside for beside in costs if beside.startswith("PROGRAM TOTALS"))
+    return costs.pop(total), costs
 
 
 def expected(path):
@@ -51,13 +63,13 @@ def beside_source(path, source, root):
     sections = re.split(r"^-- Auto-annotated source: (.*)$", done.stdout, flags=re.M)
     section, = (text for name, text in zip(sections[1::2], sections[2::2]) if name.endswith(source))
     lines, calls, line = {}, collections.defaultdict(dict), None
-    for row in map(ROW.match, section.splitlines()):
-        call = row and CALL.match(row.group(3))
+    for cost, beside in rows(path, section):
+        call = CALL.match(beside)
         if call:
-            calls[line][call.group(1)] = number(row.group(1))
-        elif row and row.group(3) != "events annotated":
-            line = row.group(3)
-            lines[line] = lines.get(line, 0) + number(row.group(1))
+            calls[line][call.group(1)] = cost[0]
+        elif beside != "events annotated":
+            line = beside
+            lines[line] = lines.get(line, 0) + cost[0]
     return lines, calls
 
 
@@ -76,6 +88,18 @@ def by_line(path, source):
                     is_outermost = callee[:2] not in (frame[:2] for frame in frames[:i + 1])
                     calls[int(caller[2])][caller[0]][callee[0]] += int(count) if is_outermost else 0
     return lines, calls
+
+
+def cpu_time(path, is_wanted):
+    """The own CPU time of functions, as the same profile's JSON Lines have it."""
+    frames, sum_ns = {None: ""}, 0
+    with open(path) as file:
+        for item in map(json.loads, file):
+            if item["type"] == "frame":
+                frames[item["id"]] = item["function"]
+            elif item["type"] == "node" and is_wanted(frames[item["frame"]]):
+                sum_ns += item["self"].get("cpu", 0)
+    return sum_ns
 
 
 @callgraphs.needs("callgrind_annotate")
@@ -99,9 +123,12 @@ class Annotate(callgraphs.Profiles):
 
     @support.needs_python
     def test_a_real_program(self):
-        callgrind, pstats, collapsed = self.profile("callgrind", "pstats", "collapsed")
+        callgrind, pstats, collapsed, jsonl = self.profile("callgrind", "pstats", "collapsed", "jsonl")
         total, wanted = self.compare(callgrind, pstats)
         self.assertEqual(total[0], cli.samples_in(collapsed))
+        self.assertEqual(total[2], cpu_time(jsonl, lambda function: True))
+        self.assertEqual(sum(costs[2] for name, costs in annotate(callgrind, "no")[1].items() if name.endswith(":leaf")),
+                         cpu_time(jsonl, "leaf".__eq__))
         self.assertTrue(any(name.endswith(":descend") for name in wanted))
 
     @support.needs_python

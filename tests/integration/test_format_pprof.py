@@ -126,6 +126,9 @@ class Shapes(cli.Folder):
                 # What was read from such a file is as good.
                 self.sampled("convert", path, "-o", "again.pb.gz")
                 again = profiles.strict("pprof", DESCRIPTORS, self.path("again.pb.gz"))
+                if kind == "native":  # places without names have become functions, called by their addresses
+                    self.assertEqual([name for name in again["names"] if not name.startswith("<0x")], found["names"])
+                    again["names"] = found["names"]
                 for key in ("types", "sums", "samples", "threads", "names"):
                     self.assertEqual(again[key], found[key])
 
@@ -150,6 +153,9 @@ class Shapes(cli.Folder):
                 have = sorted(done.stdout.decode().splitlines())
                 if kind == "hostile":  # its main thread is numbered by the process; the interpreter is a label that is not kept
                     want, have = without_pid(want), without_pid(have)
+                if kind == "native":  # a reader of pprof takes functions as it finds them, and addresses in its own way
+                    want = [re.sub(r"([^; ]+)\+(0x[0-9a-f]+)", r"<\2> (\1:0)", re.sub(r" \([\w.]+\.so[\w.]*\)", "", line)) for line in want]
+                    want, have = sorted(want), sorted(have)
                 self.assertTrue(have == want)  # no words: they would be as long as the files
 
     def test_packed_unpacked_and_through_a_pipe(self):

@@ -70,7 +70,10 @@ class Speedscope(shapes.Shapes):
                 self.assertEqual(sorted(frame[3] for frame in profile["frames"] if frame[3]), sorted(own.values()))
                 continue
             found = {(name, file, line): (self_, all_) for name, file, line, self_, all_ in profile["frames"]}
-            self.assertEqual(found, {frame: (own[frame], total[frame]) for frame in total})
+            wanted = {frame: (own[frame], total[frame]) for frame in total}
+            if kind == "native":  # the format has no module and no address: where there is no source line, the name alone is the same
+                found, wanted = ({frame[0].split("+")[0].split(" (")[0]: values for frame, values in of.items()} for of in (found, wanted))
+            self.assertEqual(found, wanted)
 
     def test_page(self):
         groups = imported(*self.files.values())
@@ -94,6 +97,8 @@ class Speedscope(shapes.Shapes):
                 if kind == "hostile":  # a process id, and nothing else, differs between two runs of make_profile
                     lines = [[(line.count, line.frames) for line in support.parse_collapsed(text)] for text in (done.stdout, expected)]
                     self.assertEqual(sorted(lines[0]), sorted(lines[1]))
+                elif kind == "native":  # the format has no module: what is read back is a file without a line
+                    self.assertEqual(done.stdout.replace(b":0)", b")"), expected)
                 else:
                     self.assertEqual(done.stdout, expected)
 

@@ -20,6 +20,8 @@ DESCRIPTORS = os.path.join(profiles.CONSUMERS, "profile.desc")
 EDIT = os.path.join(support.TOP, "tests", "consumers", "pprof_edit.py")
 PERIOD_NS = 1000000  # of all profiles here
 TYPES = (("samples", "count"), ("wall", "nanoseconds"), ("cpu", "nanoseconds"), ("gil", "nanoseconds"))
+# Where the kernel told CPU time, that is what is called cpu.
+TYPES_WITH_CPU = (*TYPES[:3], ("on_cpu", "nanoseconds"), *TYPES[3:], ("run_wait", "nanoseconds"))
 
 
 def get(url):
@@ -79,7 +81,9 @@ class Parca(pushing.Pushing):
     def test_totals_of_the_spool(self):
         """Profiles of known shape, of two intervals, by `sampled push`."""
         paths = [profiles.make(kind, "pprof", self.path(kind + ".pb.gz")) for kind in ("one", "deep2000")]
-        sums = [profiles.strict("pprof", DESCRIPTORS, path)["sums"] for path in paths]
+        found = [profiles.strict("pprof", DESCRIPTORS, path) for path in paths]
+        self.assertEqual([tuple(map(tuple, each["types"])) for each in found], [TYPES, TYPES])
+        sums = [each["sums"] for each in found]
         # Their time is that of a test; the store is asked for the present.
         packed = [edit("at", path, time.time_ns() - i * 60 * 10**9) for i, path in enumerate(paths)]
         with self.server() as url:
@@ -99,9 +103,11 @@ class Parca(pushing.Pushing):
             done = self.sampled("run", "-f", "pprof", "-o", self.path("own.pb.gz"), "--push", url, "--push-type", "parca", "-q", "--",
                                 *support.newest().argv, "-c", program)
             self.assertEqual((done.returncode, done.stderr), (0, b""))
-            own = profiles.strict("pprof", DESCRIPTORS, self.path("own.pb.gz"))["sums"]
+            found = profiles.strict("pprof", DESCRIPTORS, self.path("own.pb.gz"))
+            own = found["sums"]
+            self.assertEqual(tuple(map(tuple, found["types"])), TYPES_WITH_CPU)
             self.assertGreater(own[0], 100)
-            for i, kind in enumerate(TYPES):
+            for i, kind in enumerate(TYPES_WITH_CPU):
                 self.assertEqual(self.total(url, kind), own[i], kind)
 
 

@@ -91,6 +91,7 @@ class Stacks(unittest.TestCase):
         if problems:
             self.fail("%d of %d threads:\n%s" % (len(problems), len(told), "\n".join(problems)))
 
+    @support.on(support.each_version)
     def check_churn(self, python):
         """Threads that come and go: each stack of such a thread is one that its source allows, and none is lost track of."""
         chain = ["life", "outer", "inner"]
@@ -117,13 +118,21 @@ class Interpreters(unittest.TestCase):
         with support.Target(python, "subinterp.py") as target:
             if "unavailable" in target.facts:
                 self.skipTest(target.facts["unavailable"])
-            done = support.sampled("attach", target.pid, "-d", "0.5", "-r", "100", "-f", "collapsed", "-o", "-")
-            self.assertEqual(done.returncode, 0, done.stderr)
-            lines = support.parse_collapsed(done.stdout)
+            for options in ((), ("--blocking",)):
+                with self.subTest(options=options):
+                    self.assert_inside(target, options)
+
+    def assert_inside(self, target, options):
+        done = support.sampled("attach", target.pid, "-d", "0.5", "-r", "100", "-f", "collapsed", "-o", "-", *options)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = support.parse_collapsed(done.stdout)
+        text = "\n".join(line.text for line in lines)
         for number, interpreter in enumerate(target.facts["interpreters"]):
             names = ["<module>", "enter_%d" % number, "inside_%d" % number]
             found = [line for line in lines if [frame[0] for frame in line.frames][-3:] == names]
-            self.assertEqual([line.interpreter for line in found], [interpreter], "\n".join(line.text for line in lines))
+            self.assertEqual([line.interpreter for line in found], [interpreter], text)
+        # The states that their maker left behind in them are no threads.
+        self.assertEqual([line.text for line in lines if not line.frames], [], text)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import htmlprofile
 import support
 
 TOLERANCE = 0.03
-SECONDS = 4 if support.QUICK else 6
+SECONDS = 6 if support.LONG else 4
 COLUMNS = 4  # of tests/targets/truth.py
 
 
@@ -55,6 +55,7 @@ class Shares(unittest.TestCase):
 
 @support.each_python
 class Status(Shares):
+    @support.on(support.each_version)
     def check_gil_fight(self, python):
         """Four threads that always want the GIL: holding and waiting are shares of their own account."""
         with support.Target(python, "gilfight.py", "@/table") as target:
@@ -75,6 +76,7 @@ class Status(Shares):
             gil += thread.share("gil")
         self.assertLessEqual(gil, 1 + TOLERANCE, "only one thread holds the GIL")
 
+    @support.on(support.each_version)
     def check_status(self, python):
         """One burns, one sleeps, one waits for a lock, and C code with the GIL released keeps a core busy."""
         natives = max(1, (os.cpu_count() or 1) - 1)
@@ -107,6 +109,7 @@ class Status(Shares):
             sum(thread.total("unknown") for thread in profile.threads), 0, "this machine tells whether a thread runs"
         )
 
+    @support.on(support.few)
     def check_modes(self, python):
         """--mode gil and cpu, --no-idle and -t count what they say."""
         with support.Target(python, "status.py", "@/table") as target:

@@ -21,6 +21,7 @@ def by_pid(lines):
 
 @support.each_python
 class Subprocesses(unittest.TestCase):
+    @support.on(support.each_version)
     def check_workers(self, python):
         """A multiprocessing master shows its workers, each with its own functions."""
         with support.Target(python, "forks.py", 3) as target:
@@ -38,6 +39,7 @@ class Subprocesses(unittest.TestCase):
             self.assertLessEqual(set(FUNCTIONS), names)
             self.assertGreater(sum(line.count for line in processes[pid]), 0.8 * ticks)
 
+    @support.on(support.few)
     def check_without(self, python):
         """Children are left alone unless asked for."""
         with support.Target(python, "forks.py", 2) as target:
@@ -46,6 +48,7 @@ class Subprocesses(unittest.TestCase):
             lines = support.parse_collapsed(done.stdout)
         self.assertEqual({line.pid for line in lines}, {None})
 
+    @support.on(support.few)
     def check_come_and_go(self, python):
         """Children that live for 100 ms, one in ten no Python: none of them ends the profile, and many are seen."""
         with support.Target(python, "forks.py", 1, 100) as target:

@@ -8,6 +8,7 @@ import unittest
 import support
 
 GENERATOR = os.path.join(support.TOP, "tests", "tools", "make_calling.py")
+NAMES = os.path.join(support.TOP, "tests", "tools", "make_opnames.py")
 
 
 class Tables(unittest.TestCase):
@@ -23,6 +24,16 @@ class Tables(unittest.TestCase):
                 with open(table, encoding="utf-8") as text:
                     found = re.search(r"\t\.calling = \{\n.*?\n\t\},\n\t\.plain_opcodes = .*?\n", text.read(), re.S)
                 self.assertEqual(found.group(), done.stdout.decode())
+
+    @support.needs_python
+    def test_opnames(self):
+        """The names of opcodes, specialised and instrumented ones too."""
+        for python in support.pythons():
+            with self.subTest(python=python), open(NAMES, "rb") as file:
+                done = subprocess.run(python.argv + ["-"], stdin=file, stdout=subprocess.PIPE, check=True)
+                table = os.path.join(support.TOP, "sampler", "pyabi", "opnames%d%d.c" % python.version[:2])
+                with open(table, encoding="utf-8") as text:
+                    self.assertEqual(text.read(), done.stdout.decode())
 
 
 if __name__ == "__main__":

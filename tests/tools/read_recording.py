@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a recording by docs/RECORDING.md alone, sharing nothing with the program: read_recording.py FILE [--collapsed | --columns].
+"""Reads a recording by docs/RECORDING.md alone, sharing nothing with the program: read_recording.py FILE [--collapsed | --cpu | --columns].
 
-Prints what is in it; --collapsed: its stacks as the program writes them, unsorted; --columns: how many bytes each column has, packed each by
-itself. Packed blocks need the system's libzstd."""
+Prints what is in it; --collapsed: its stacks as the program writes them, unsorted; --cpu: so, too, with their nanoseconds on a CPU and waiting
+for one instead of samples; --columns: how many bytes each column has, packed each by itself. Packed blocks need the system's libzstd."""
 import collections
 import ctypes
 import ctypes.util
@@ -109,18 +109,78 @@ def blocks(data):
         at += 12 + size
 
 
+# What samples did, for CPU time.
+OTHER, HELD, WAITED, RAN = range(4)
+
+# kind: 0 Python, 1 native, 2 special. Of a mapping, whose lines are places, first_line is 0, and mapping is as in the recording's MAPPING.
+Symbol = collections.namedtuple("Symbol", "name file first_line kind module mapping")
+
+
 class Thread:
     def __init__(self, number):
         self.next, self.stack, self.status, self.has_run, self.last, self.due = number, 0, 0, False, 0, 0
         self.name, self.tid, self.interpreter, self.target, self.excluded = "", 0, 0, 0, False
         self.counts = collections.Counter()
         self.weight_ns = 0
+        self.cpu, self.wait = collections.Counter(), collections.Counter()
+        self.parts, self.rank, self.latest, self.told = [], OTHER, None, [0, 0]
+        self.alone, self.owed = [0, 0, 0], 0
+
+    def spread(self, frames, weight_ns):
+        """Notes samples for the next TIME: those that ran and those that waited, or only those of the best rank."""
+        rank = (WAITED if self.status & 4 else RAN) if self.status & 1 else HELD if self.status & 2 else OTHER
+        self.latest = frames
+        if rank < min(self.rank, WAITED) and self.parts:
+            return
+        if not self.parts or (rank > self.rank and self.rank < WAITED):
+            self.parts, self.rank = [], rank
+        self.rank = max(rank, self.rank)
+        self.parts.append((rank, frames, weight_ns))
+
+    def weight_of(self, rank):
+        return sum(weight for which, _, weight in self.parts if which == rank)
+
+    def share(self, left, rank, whole):
+        """Gives the runs of a rank their parts of [cpu, wait]; takes them off what is left."""
+        all_of, upto, given = self.weight_of(rank), 0, [0, 0]
+        for which_rank, frames, part in self.parts if all_of else []:
+            if which_rank != rank:
+                continue
+            upto += part
+            for which, counter in enumerate((self.cpu, self.wait)):
+                now = whole[which] * upto // all_of
+                counter[frames] += now - given[which]
+                given[which] = now
+        return [left[which] - given[which] for which in range(2)]
+
+    def part_of_waiting(self, cpu_ns, wait_ns):
+        ran, waited = self.weight_of(RAN), self.weight_of(WAITED)
+        part = min(waited, max(0, cpu_ns - ran - self.owed))
+        parts = [part, min(waited - part, wait_ns)]
+        self.owed = min(max(0, ran + self.owed - (cpu_ns - part)), 10_000_000)
+        if self.alone[2]:
+            parts = [min(waited, waited * alone // self.alone[2], most) for alone, most in zip(self.alone, (cpu_ns, wait_ns))]
+        return parts
+
+    def time(self, cpu_ns, wait_ns):
+        left = [self.told[0] + cpu_ns, self.told[1] + wait_ns]
+        if self.rank == RAN and self.parts:
+            left = self.share(left, WAITED, self.part_of_waiting(*left))
+        elif self.parts and self.rank != HELD and (left[0] or self.weight_of(WAITED)):
+            self.alone = [old - old // 16 + new for old, new in zip(self.alone, left + [self.weight_of(WAITED)])]
+        self.told = self.share(left, self.rank, left)
+        if self.latest is not None:
+            self.cpu[self.latest] += self.told[0]
+            self.wait[self.latest] += self.told[1]
+            self.told = [0, 0]
+        self.parts = []
 
 
 class Recording:
     def __init__(self, data):
         self.session = self.clock_ns = self.tally = None
         self.targets, self.threads, self.all_threads, self.facts, self.marks = {}, {}, [], {}, []
+        self.mappings, self.named_frames, self.names = [], [], {}
         self.ended = False
         self.first = self.last_thread = self.runs = 0
         self.ticks = [0] * 256
@@ -143,15 +203,22 @@ class Recording:
             self.session = dict(zip(("unit_ns", "interval_ns", "interval", "mode"), (body.u(), body.u(), body.u(), body.u())))
             self.session["realtime_offset_ns"] = body.s()
         elif kind == 2:
-            special, _, first_line, name, file = body.u(), body.u(), body.u(), body.text(), body.u()
+            kind_of, flags, first_line, name, file = body.u(), body.u(), body.u(), body.text(), body.u()
             if file == 0:
                 self.files.append(body.text())
-            self.symbols.append((name or "<unknown>", self.files[file - 1], first_line, special))
+            symbol = Symbol(name or "<unknown>", self.files[file - 1], first_line, kind_of, "", None)
+            if kind_of == 1 and body.more():
+                if body.u():
+                    key, _, _, build_id = body.u(), body.u(), body.u(), body.text()
+                    symbol = symbol._replace(mapping=(flags, key, name, symbol.file, build_id), module=symbol.file)
+                else:
+                    symbol = symbol._replace(module=body.text())
+            self.symbols.append(symbol)
         elif kind == 3:
             parent = len(self.stacks) - body.u()
             self.last_symbol += body.s()
             symbol = self.symbols[self.last_symbol - 1]
-            self.stacks.append((parent, symbol, symbol[2] + body.s()))
+            self.stacks.append((parent, symbol, symbol.first_line + body.s()))
         elif kind == 4:
             number, event, t_ns, pid = body.u(), body.u(), body.u(), body.u()
             body.u(), body.u(), body.u()
@@ -183,6 +250,19 @@ class Recording:
             self.reset()
         elif kind == 12:
             self.ended = True
+        elif kind == 13:
+            self.mappings.append((body.u(), body.u(), body.text(), body.text(), body.text()))
+        elif kind == 14:
+            self.named_frames.append((body.u(), body.u(), body.text(), body.text(), body.text(), body.text()))
+        elif kind == 15:
+            mapping, place, count = self.mappings[body.u() - 1], body.u(), body.u()
+            self.names.setdefault((mapping, place), [(self.named_frames[body.u() - 1], body.u()) for _ in range(count)])
+        elif kind == 16:
+            self.threads[body.u()].time(body.u(), body.u())
+        elif kind == 17:
+            thread, frames = self.threads[body.u()], self.frames(body.u())
+            thread.cpu[frames] += body.u()
+            thread.wait[frames] += body.u()
 
     def expect(self, due):
         interval, due = self.session["interval"], due >> 4
@@ -221,8 +301,10 @@ class Recording:
         if self.last_thread in self.threads:
             self.threads[self.last_thread].next = number
         self.last_thread, self.first = number, first
-        thread.counts[self.frames(thread.stack)] += count
+        frames = self.frames(thread.stack)
+        thread.counts[frames] += count
         thread.weight_ns += weight * self.session["unit_ns"]
+        thread.spread(frames, weight * self.session["unit_ns"])
         self.runs += 1
 
     def frames(self, stack):
@@ -238,15 +320,37 @@ def clean(text):
     return text.replace(";", ":").replace("\n", " ").replace("\r", " ")
 
 
-def collapsed(recording):
+def frame_text(name, file, line, kind, module):
+    if kind == 1 and module and not file:
+        return name if "+0x" in name else "%s (%s)" % (name, module.rpartition("/")[2])
+    if kind == 2 or not file:
+        return name
+    return "%s (%s)" % (name, file) if module and not line else "%s (%s:%d)" % (name, file, line)
+
+
+def shown(recording, frames):
+    """The texts of frames, places by their names."""
+    texts = []
+    for symbol, line in frames:
+        if symbol.mapping is None:
+            texts.append(frame_text(symbol.name, symbol.file, line, symbol.kind, symbol.module))
+        elif (symbol.mapping, line) not in recording.names:
+            texts.append("%s+0x%x" % (symbol.name, line))
+        else:
+            for (kind, _, name, file, module, _), at in recording.names[symbol.mapping, line]:
+                texts.append(frame_text(name, file, at, kind, module))
+    return texts
+
+
+def collapsed(recording, values):
+    """{stack: number}; values(thread) is {frames: number}."""
     lines = collections.Counter()
     for thread in recording.all_threads:
         head = ["process %d \"%s\"" % recording.targets[thread.target][:2]] if len(recording.targets) > 1 else []
         head += ["interpreter %d" % thread.interpreter] if thread.interpreter else []
         head.append("thread %s%s" % (thread.tid or "?", " \"%s\"" % thread.name if thread.name else ""))
-        for frames, count in thread.counts.items():
-            shown = [name if special else "%s (%s:%d)" % (name, file, line) for (name, file, _, special), line in frames]
-            lines[";".join(clean(part) for part in head + shown)] += count
+        for frames, count in values(thread).items():
+            lines[";".join(clean(part) for part in head + shown(recording, frames))] += count
     return lines
 
 
@@ -262,8 +366,13 @@ def main():
         return
     recording = Recording(data)
     if sys.argv[2:] == ["--collapsed"]:
-        for line, count in collapsed(recording).items():
+        for line, count in collapsed(recording, lambda thread: thread.counts).items():
             print(line, count)
+        return
+    if sys.argv[2:] == ["--cpu"]:
+        cpu, wait = collapsed(recording, lambda thread: thread.cpu), collapsed(recording, lambda thread: thread.wait)
+        for line in sorted({*cpu, *wait}):
+            print(line, cpu[line], wait[line])
         return
     print("session", recording.session, "ended" if recording.ended else "cut off")
     print("%d targets, %d threads, %d runs, %d samples, %d marks" % (

@@ -35,9 +35,22 @@ struct profile *built_new(void)
 	                            .wall_start_ns = 1700000000000000000,
 	                            .interval_ns = 1000000,
 	                            .mode = "wall"};
-	memcpy(profile->values, profile_value_types, sizeof(profile->values));
+	memcpy(profile->values, profile_value_types, VALUE_CPU * sizeof(profile->values[0]));
 	profile->has_runs = true;
 	return profile;
+}
+
+void built_cpu_time(struct profile *profile)
+{
+	for (int v = VALUE_CPU; v <= VALUE_RUN_WAIT; v++)
+		profile->values[v] = profile_value_types[v];
+	for (uint32_t t = 0; t < profile->thread_count; t++)
+		for (uint32_t n = 0; n < profile->threads[t].node_count; n++) {
+			uint64_t *self = profile->threads[t].nodes[n].self;
+
+			self[VALUE_CPU] = self[VALUE_ON_CPU] / 10 * 7;
+			self[VALUE_RUN_WAIT] = self[VALUE_ON_CPU] / 10;
+		}
 }
 
 void built_free(struct profile *profile)
@@ -45,6 +58,8 @@ void built_free(struct profile *profile)
 	for (uint32_t i = 0; i < profile->symbol_count; i++) {
 		free((char *)profile->symbols[i].name);
 		free((char *)profile->symbols[i].file);
+		free((char *)profile->symbols[i].module);
+		free((char *)profile->symbols[i].build_id);
 	}
 	for (uint32_t i = 0; i < profile->thread_count; i++) {
 		free(profile->threads[i].name);
@@ -93,9 +108,36 @@ uint32_t built_symbol(struct profile *profile, const char *name, const char *fil
 	profile->symbols = grown(profile->symbols, profile->symbol_count, sizeof(*profile->symbols));
 	profile->symbols[profile->symbol_count] = (struct symbol){.name = copied(name),
 	                                                          .file = copied(file),
+	                                                          .module = copied(""),
+	                                                          .build_id = copied(""),
 	                                                          .first_line = first_line,
 	                                                          .kind = file[0] ? FRAME_PYTHON : FRAME_SPECIAL};
 	return profile->symbol_count++;
+}
+
+uint32_t built_native(struct profile *profile, const char *name, const char *file, uint32_t first_line,
+                      const char *module, const char *build_id)
+{
+	uint32_t index = built_symbol(profile, name, file, first_line);
+	struct symbol *symbol = &profile->symbols[index];
+
+	free((char *)symbol->module);
+	free((char *)symbol->build_id);
+	symbol->module = copied(module);
+	symbol->build_id = copied(build_id);
+	symbol->kind = FRAME_NATIVE;
+	return index;
+}
+
+uint32_t built_mapping(struct profile *profile, const char *module, const char *build_id)
+{
+	const char *slash = strrchr(module, '/');
+	uint32_t index = built_native(profile, slash ? slash + 1 : module[0] ? module : "[memory]", "", 0, module, build_id);
+
+	profile->symbols[index].mapped = true;
+	profile->symbols[index].mapped_from = 0x1000;
+	profile->symbols[index].mapped_to = 0x1001000;
+	return index;
 }
 
 uint32_t built_child(struct profile *profile, uint32_t thread, uint32_t parent, uint32_t symbol, uint32_t line)

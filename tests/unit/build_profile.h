@@ -9,11 +9,16 @@
 
 /* An empty profile: no process, no thread. Freed with built_free(). */
 struct profile *built_new(void);
+/* The kernel told CPU time: seven tenths of what was on a CPU, and one tenth of waiting for it. Behind all samples. */
+void built_cpu_time(struct profile *profile);
 void built_free(struct profile *profile);
 
 /* Each returns the new one's index. Names are copied; NULL as a thread's name: none. */
 uint32_t built_process(struct profile *profile, int32_t pid, const char *name);
 uint32_t built_thread(struct profile *profile, uint32_t process, int64_t interpreter, uint64_t tid, const char *name);
+/* Native code: a function in a module; and a mapping, whose places have no names (16 MiB of it, from 4 KiB on). */
+uint32_t built_native(struct profile *profile, const char *name, const char *file, uint32_t first_line, const char *module, const char *build_id);
+uint32_t built_mapping(struct profile *profile, const char *module, const char *build_id);
 uint32_t built_symbol(struct profile *profile, const char *name, const char *file, uint32_t first_line);
 
 /* The child of a node with this frame, made when there is none. */

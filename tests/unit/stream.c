@@ -97,6 +97,32 @@ void stream_special(struct stream *s, uint32_t id, const char *name)
 	add_symbol(s, id, FRAME_SPECIAL, name, "", 0);
 }
 
+static unsigned hex_digit(char digit)
+{
+	return (unsigned)(digit <= '9' ? digit - '0' : digit - 'a' + 10);
+}
+
+void stream_mapping(struct stream *s, uint32_t id, uint32_t flags, const char *path, const char *build_id)
+{
+	size_t path_bytes = strlen(path), build_id_bytes = strlen(build_id) / 2;
+	struct rec_mapping *record = add(s, REC_MAPPING, sizeof(*record), path_bytes + build_id_bytes);
+
+	record->id = id;
+	record->target = 1;
+	record->flags = flags;
+	record->dev_major = 8;
+	record->inode = 1000 + id;
+	record->path_bytes = (uint32_t)path_bytes;
+	record->build_id_bytes = (uint32_t)build_id_bytes;
+	record->start = UINT64_C(0x7f0000000000) + id * UINT64_C(0x100000);
+	record->end = record->start + 0x10000;
+	record->file_off = flags & MAPPING_MEMORY ? 0 : 0x1000;
+	memcpy(record->text, path, path_bytes);
+	for (size_t i = 0; i < build_id_bytes; i++)
+		record->text[path_bytes + i] =
+			(char)(hex_digit(build_id[2 * i]) << 4 | hex_digit(build_id[2 * i + 1]));
+}
+
 void stream_forget(struct stream *s, uint32_t id)
 {
 	struct rec_forget *record = add(s, REC_FORGET, sizeof(*record), 0);
@@ -198,6 +224,17 @@ void stream_facts(struct stream *s, uint32_t target, const uint64_t lost[LOSS_CA
 	if (record->runs)
 		record->ticks = (record->t_last_ns - record->t_start_ns) / s->interval_ns + 1;
 	record->ticks_credited = record->ticks; /* nothing was read */
+}
+
+void stream_time(struct stream *s, uint32_t thread, uint64_t cpu_ns, uint64_t wait_ns)
+{
+	struct rec_time *record = add(s, REC_TIME, sizeof(*record), 0);
+
+	record->thread = thread;
+	record->t_from_ns = s->now_ns - 20000000;
+	record->t_to_ns = s->now_ns;
+	record->cpu_ns = cpu_ns;
+	record->wait_ns = wait_ns;
 }
 
 void stream_mark(struct stream *s, uint64_t sequence)

@@ -30,6 +30,8 @@ void stream_target_event(struct stream *s, uint32_t id, enum target_event event,
 void stream_symbol(struct stream *s, uint32_t id, const char *name, const char *file, uint32_t first_line);
 /* A special frame's symbol: name in <>, no file. */
 void stream_special(struct stream *s, uint32_t id, const char *name);
+/* A mapping of 64 KiB of a file; build_id in hexadecimal. Its code is from 4 KiB on. */
+void stream_mapping(struct stream *s, uint32_t id, uint32_t flags, const char *path, const char *build_id);
 void stream_forget(struct stream *s, uint32_t id);
 /* A thread, or its new name (NULL: none); flags are THREAD_*. */
 void stream_thread(struct stream *s, uint32_t id, uint32_t target, uint64_t tid, uint32_t flags, const char *name);
@@ -40,6 +42,8 @@ void stream_stack(struct stream *s, uint32_t thread, uint16_t status, uint32_t c
                   uint32_t depth);
 /* The facts of a target that follow from its stacks so far, with these losses (NULL: none). */
 void stream_facts(struct stream *s, uint32_t target, const uint64_t lost[LOSS_CAUSES]);
+/* CPU time of a thread, of the last 20 ms. */
+void stream_time(struct stream *s, uint32_t thread, uint64_t cpu_ns, uint64_t wait_ns);
 void stream_mark(struct stream *s, uint64_t sequence);
 /* Any record; its head.bytes is taken as it is. */
 void stream_raw(struct stream *s, const struct rec_head *record);
@@ -59,6 +63,12 @@ struct profile *stream_profile(const struct stream *s, const struct aggregator_o
 static inline struct frame stream_frame(uint32_t symbol, uint32_t line)
 {
 	return (struct frame){.kind = FRAME_PYTHON, .id = symbol & 0x3fffffffu, .where = line};
+}
+
+/* A native frame: a place in a mapping. */
+static inline struct frame stream_native(uint32_t mapping, uint32_t where)
+{
+	return (struct frame){.kind = FRAME_NATIVE, .id = mapping & 0x3fffffffu, .where = where};
 }
 
 static inline struct frame stream_special_frame(uint32_t symbol)

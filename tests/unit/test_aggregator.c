@@ -121,12 +121,14 @@ Test(aggregator, modes_take_their_samples_and_count_the_rest)
 		{{.mode = MODE_CPU}, 3},
 		{{.mode = MODE_CPU, .idle = true}, 3},
 		{{.mode = MODE_GIL}, 2},
+		{{.mode = MODE_EXCEPTION}, 3},
 	};
 
 	stream_stack(&s, 1, STATUS_ON_CPU, 1, stack, 3);
 	stream_stack(&s, 1, STATUS_ON_CPU | STATUS_GIL, 2, stack, 2);
 	stream_stack(&s, 1, STATUS_IDLE, 4, stack, 3);
-	stream_stack(&s, 1, STATUS_GIL_WAIT, 8, stack, 3);
+	stream_stack(&s, 1, STATUS_GIL_WAIT | STATUS_EXCEPTION, 3, stack, 3);
+	stream_stack(&s, 1, STATUS_GIL_WAIT, 5, stack, 3);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct profile *profile = stream_profile(&s, &cases[i].options);
 

@@ -129,6 +129,43 @@ Test(callgrind, lines_of_samples_and_of_calls)
 	built_free(p);
 }
 
+/* What the kernel counted is an event of its own: main calls f calls f, of 7 ms a ten. */
+Test(callgrind, cpu_time_is_an_event)
+{
+	struct profile *p = built_new();
+	uint32_t t = built_thread(p, built_process(p, 10, "x"), 0, 10, NULL), f = built_symbol(p, "f", "f.py", 3), top,
+		 node;
+
+	top = built_child(p, t, 0, built_symbol(p, "main", "m.py", 1), 2);
+	node = built_child(p, t, top, f, 4);
+	built_sample(p, t, node, 10, STATUS_ON_CPU);
+	built_sample(p, t, built_child(p, t, node, f, 5), 20, STATUS_ON_CPU);
+	built_sample(p, t, 0, 10, STATUS_ON_CPU);
+	built_cpu_time(p);
+	expect_body(p, "pid: 10\ncmd: x\n",
+	            "positions: line\n"
+	            "event: Samples : Samples\n"
+	            "event: Time_ns : Time in nanoseconds\n"
+	            "event: Cpu_ns : CPU time in nanoseconds\n"
+	            "events: Samples Time_ns Cpu_ns\n"
+	            "summary: 40 40000000 28000000\n"
+	            "\n"
+	            "fl=(0) ???\nfn=(0) <root>\n0 0 0 0\n"
+	            "cfi=(4) m.py\ncfn=(2) main\ncalls=30 1\n0 30 30000000 21000000\n"
+	            "cfi=(6) ???\ncfn=(3) <no frames>\ncalls=10 0\n0 10 10000000 7000000\n"
+	            "\n"
+	            "fl=(2) f.py\nfn=(1) f\n4 10 10000000 7000000\n5 20 20000000 14000000\n"
+	            "cfi=(2)\ncfn=(1)\ncalls=20 3\n4 0 0 0\n"
+	            "\n"
+	            "fl=(4)\nfn=(2)\n1 0 0 0\n"
+	            "cfi=(2)\ncfn=(1)\ncalls=30 3\n2 30 30000000 21000000\n"
+	            "\n"
+	            "fl=(6)\nfn=(3)\n0 10 10000000 7000000\n"
+	            "\n"
+	            "totals: 40 40000000 28000000\n");
+	built_free(p);
+}
+
 /* Sums beyond what a double holds are rounded; the lines still add up to them. */
 Test(callgrind, lines_add_up_to_the_rounded_sum)
 {

@@ -66,6 +66,25 @@ Test(dump, the_last_stack_of_a_thread_stands)
 	cr_assert_str_eq(dump.symbols[thread_of(2)->frames[1].id].name, "work");
 }
 
+Test(dump, native_frames_are_places_in_mappings)
+{
+	const struct frame native[] = {stack[0], stream_native(3, 0x1234)};
+	struct rec_mapping odd = {.head = {.bytes = sizeof(odd), .type = REC_MAPPING}, .id = 4, .path_bytes = 9};
+	size_t at = 0;
+
+	stream_mapping(&s, 3, MAPPING_SYSTEM, "/usr/lib/libc.so.6", "ab12");
+	stream_stack(&s, 1, STATUS_ON_CPU, 1, native, 2);
+	stream_raw(&s, &odd.head);
+	feed(&at);
+	cr_assert_eq(dump.left_out, 1);
+	cr_assert_eq(thread_of(1)->frames[1].kind, FRAME_NATIVE);
+	cr_assert_eq(thread_of(1)->frames[1].where, 0x1234);
+	cr_assert_str_eq(dump.symbols[3].name, "libc.so.6");
+	cr_assert_str_eq(dump.symbols[3].module, "/usr/lib/libc.so.6");
+	cr_assert_str_eq(dump.symbols[3].build_id, "ab12");
+	cr_assert_eq(dump.symbols[3].flags, MAPPING_SYSTEM);
+}
+
 Test(dump, an_odd_stack_costs_its_own_thread_only)
 {
 	const struct rec_stack odd[] = {

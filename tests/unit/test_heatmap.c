@@ -28,7 +28,8 @@ Test(heatmap, empty)
 	       "\"wall\","
 	       "\"unit\":\"nanoseconds\",\"sums\":[0,0],");
 	expect(p, &(struct export_options){0}, SPOTS,
-	       "\"fileNames\":[],\n\"names\":[],\n\"files\":[],\n\"lines\":[],\n\"edges\":[],\n\"sources\":[],"
+	       "\"fileNames\":[],\n\"names\":[],\n\"files\":[],\n\"lines\":[],\n\"edges\":[],\n\"opcodes\":[],"
+	       "\n\"sources\":[],"
 	       "\"sourcesLeftOut\":0}"
 	       "</script>");
 	built_free(p);
@@ -60,7 +61,32 @@ Test(heatmap, recursion_counts_once)
 	       "3,0,4,3,3000000,3,3000000],\n"
 	       /* Edges: main → f 11; f → f 6; f → g 5; g → <GC> 3. */
 	       "\"edges\":[1,2,11,11000000,2,2,6,6000000,2,3,5,5000000,3,4,3,3000000],\n"
-	       "\"sources\":[],\"sourcesLeftOut\":0}");
+	       "\"opcodes\":[],\n\"sources\":[],\"sourcesLeftOut\":0}");
+	built_free(p);
+}
+
+/* main:2 stands at <LOAD_ATTR>, in which <GC> runs once, and at <CALL>: samples of its own line, counted by instruction. */
+Test(heatmap, opcodes_of_a_line)
+{
+	struct profile *p = built_new();
+	uint32_t t = built_thread(p, built_process(p, 10, "x"), 0, 10, "M"), at, load;
+	uint32_t top = built_symbol(p, "main", "/m.py", 1), gc = built_symbol(p, "<GC>", "", 0),
+		 attr = built_symbol(p, "<LOAD_ATTR>", "", 0), call = built_symbol(p, "<CALL>", "", 0);
+
+	at = built_child(p, t, 0, top, 2);
+	load = built_child(p, t, at, attr, 0);
+	built_sample(p, t, load, 5, 0);
+	built_sample(p, t, built_child(p, t, load, gc, 0), 1, 0);
+	built_sample(p, t, built_child(p, t, at, call, 0), 2, 0);
+	/* built_child() puts the newest child first. */
+	expect(p, &(struct export_options){0}, SPOTS,
+	       "\"fileNames\":[\"/m.py\",\"\\u003cGC\\u003e\"],\n"
+	       "\"names\":[\"main\",\"\\u003cCALL\\u003e\",\"\\u003cLOAD_ATTR\\u003e\",\"\\u003cGC\\u003e\"],\n"
+	       "\"files\":[1,7,7000000,8,8000000,0,1,1000000,1,1000000],\n"
+	       "\"lines\":[0,2,0,7,7000000,8,8000000,1,0,3,1,1000000,1,1000000],\n"
+	       "\"edges\":[0,1,1,1000000],\n"
+	       "\"opcodes\":[0,1,2,2000000,0,2,6,6000000],\n"
+	       "\"sources\"");
 	built_free(p);
 }
 

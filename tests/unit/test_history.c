@@ -236,3 +236,28 @@ Test(history, records_that_make_no_sense_are_counted)
 	cr_assert_eq(profile_sum(profile, VALUE_SAMPLES), 0);
 	profile_free(profile);
 }
+
+/* It is equal to nothing else, so that it would not pack; a history that is told it is the same as one that is not. */
+Test(history, cpu_time_is_not_kept)
+{
+	struct history_stats without, with;
+	struct profile *p;
+
+	for (int told = 0; told < 2; told++) {
+		for (unsigned i = 0; i < 100; i++) {
+			s.now_ns += 1000000;
+			stream_stack(&s, 1, STATUS_ON_CPU, 1, stack, 1 + i % 3);
+			if (told)
+				stream_time(&s, 1, 12345678 + i, i);
+		}
+		feed();
+		history_stats(history, told ? &with : &without);
+		close_slice();
+	}
+	cr_expect_lt(with.used_bytes, without.used_bytes + 1024);
+	p = profile_of((struct history_query){0});
+	cr_expect_not(profile_has(p, VALUE_CPU));
+	cr_expect_not(profile_has(p, VALUE_RUN_WAIT));
+	cr_expect_eq(profile_sum(p, VALUE_CPU), 0);
+	profile_free(p);
+}

@@ -16,10 +16,19 @@ struct given {
 	const char *output;
 	double share;
 	bool shadowed;
+	const char *kind; /* "none": given without a value */
 	enum option_action action;
 };
 
 static char *words[WORDS_MAX + 1];
+
+static int read_kind(void *into, const char *option, const char *text, struct fault *fault)
+{
+	(void)option;
+	(void)fault;
+	*(const char **)into = text ? text : "none";
+	return 0;
+}
 
 /* Reads a line by a table of its own and another one behind it. */
 static int read_line(struct given *ret_given, const char *line, bool stop_early, struct fault *fault)
@@ -32,6 +41,7 @@ static int read_line(struct given *ret_given, const char *line, bool stop_early,
 		{"thorough", .no = &g->quick},
 		{"output", 'o', .text = &g->output},
 		{"share", 's', .read = option_read_percent, .into = &g->share},
+		{"kind", .read = read_kind, .into = &g->kind, .optional = true},
 		{"later", 'l', .refused = "not yet", .hint = "wait"},
 		{.name = NULL},
 	};
@@ -75,6 +85,22 @@ Test(option_table, values_go_where_the_rows_say)
 	cr_assert_not(g.json, "behind the first word that is no option");
 	cr_assert_eq(read_line(&g, "x -o out --output other", false, &fault), -EINVAL);
 	cr_assert_str_eq(fault.why, "--output: given twice");
+}
+
+Test(option_table, a_value_that_may_be_left_out, .description = "stands behind = only")
+{
+	struct given g;
+	struct fault fault;
+
+	cr_assert_eq(read_line(&g, "x --kind a", false, &fault), 2);
+	cr_assert_str_eq(g.kind, "none");
+	cr_assert_str_eq(words[2], "a");
+	cr_assert_eq(read_line(&g, "x --kind=a b", false, &fault), 2);
+	cr_assert_str_eq(g.kind, "a");
+	cr_assert_eq(read_line(&g, "x --kind=", false, &fault), 2);
+	cr_assert_str_eq(g.kind, "");
+	cr_assert_eq(read_line(&g, "x --kind --json", false, &fault), 3);
+	cr_assert(g.json);
 }
 
 Test(option_table, the_first_table_has_precedence)

@@ -107,7 +107,8 @@ Test(options, defaults)
 	cr_assert_eq(o.duration_ns, 0);
 	cr_assert_eq(o.mode, MODE_WALL);
 	cr_assert(o.idle && o.gc && o.jitter);
-	cr_assert_not(o.subprocesses || o.stats || o.realtime || o.quiet || o.verbose || o.omit.is_set || o.stop.is_set);
+	cr_assert_not(o.subprocesses || o.stats || o.realtime || o.quiet || o.verbose || o.omit.is_set ||
+	              o.stop.is_set);
 	cr_assert_eq(o.formats.count + o.outputs.count + o.threads.count, 0);
 	cr_assert_eq(o.operand_count, 2);
 	cr_assert_str_eq(o.operands[1], "13");
@@ -139,6 +140,39 @@ Test(options, all_of_them, .description = "before and behind the operands")
 	cr_assert_eq(o.collapsed_style, COLLAPSED_TACHYON);
 	cr_assert_eq(o.operand_count, 2);
 	cr_assert_str_eq(o.operands[0], "12");
+	options_release(&o);
+}
+
+Test(options, what_is_seen_of_c)
+{
+	static const struct {
+		const char *line;
+		enum native_frames native;
+	} cases[] = {
+		{"attach 1", NATIVE_OFF},
+		{"attach 1 --native", NATIVE_CALLS},
+		{"attach --native 1", NATIVE_CALLS},
+		{"attach --native=all 1", NATIVE_ALL},
+		{"attach --native=leaf 1", NATIVE_LEAF},
+		{"attach --native=extensions 1", NATIVE_EXTENSIONS},
+		{"attach --native=marks 1", NATIVE_MARKS},
+		{"attach --native=marks --native 1", NATIVE_CALLS},
+	};
+	struct options o;
+	struct fault fault;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		cr_assert_eq(read_words(&o, cases[i].line, false, &fault), 0, "%s: %s", cases[i].line, fault.why);
+		cr_assert_eq(o.native, cases[i].native, "%s", cases[i].line);
+		cr_assert_eq(o.operand_count, 1, "%s", cases[i].line);
+		cr_assert_not(o.blocking || o.opcodes || o.debuginfod);
+		options_release(&o);
+	}
+	cr_assert_eq(read_words(&o, "attach --native=leaf --debuginfod --blocking --opcodes --mode exception 1", false,
+	                        &fault),
+	             0, "%s", fault.why);
+	cr_assert(o.blocking && o.opcodes && o.debuginfod);
+	cr_assert_eq(o.mode, MODE_EXCEPTION);
 	options_release(&o);
 }
 
@@ -174,10 +208,11 @@ Test(options, refused)
 	refuse("attach -r 0 1", "-r 0: not a rate");
 	refuse("attach -d x 1", "-d x: not a duration");
 	refuse("attach --mode often 1", "--mode often: no such mode");
-	refuse("attach --mode exception 1", "--mode exception: not built yet");
-	refuse("attach --native 1", "--native: not built yet");
-	refuse("attach --blocking 1", "--blocking: not built yet");
-	refuse("attach --opcodes 1", "--opcodes: not built yet");
+	refuse("attach --native=some 1", "--native=some: no such choice");
+	refuse("attach --native= 1", "--native=: no such choice");
+	refuse("attach --blocking=1 1", "--blocking: takes no value");
+	refuse("attach --debuginfod 1", "--debuginfod: goes with native frames");
+	refuse("attach --debuginfod --native=marks 1", "--debuginfod: goes with native frames");
 	refuse("attach --async 1", "--async: not built yet");
 	refuse("attach --locals 1", "--locals: not built yet");
 	refuse("attach --omit ( 1", "--omit (: not a regular expression");

@@ -139,6 +139,8 @@ static void expect_same_threads(const struct profile *a, const struct profile *b
 		cr_expect_eq(x->node_count, y->node_count);
 		cr_expect_eq(sum_of(x, VALUE_SAMPLES), sum_of(y, VALUE_SAMPLES));
 		cr_expect_eq(sum_of(x, VALUE_WALL), sum_of(y, VALUE_WALL), "to the nanosecond");
+		cr_expect_eq(sum_of(x, VALUE_CPU), sum_of(y, VALUE_CPU), "so too");
+		cr_expect_eq(sum_of(x, VALUE_RUN_WAIT), sum_of(y, VALUE_RUN_WAIT));
 	}
 }
 
@@ -168,7 +170,7 @@ static void expect_same(const struct profile *a, const struct profile *b)
 	cr_expect_eq(a->malformed_samples, b->malformed_samples);
 	cr_expect_eq(a->malformed_records, b->malformed_records);
 	for (int v = 0; v < VALUE_COUNT; v++)
-		cr_expect_str_eq(a->values[v].name, b->values[v].name);
+		cr_expect_eq(a->values[v].name, b->values[v].name); /* the same static text, or none */
 	expect_same_text(a, b);
 }
 
@@ -225,6 +227,8 @@ static void fill(struct stream *s, unsigned rounds)
 			frames[depth - 1] = stream_special_frame(31);
 		s->now_ns += count * NS_PER_MS + (seed >> 4) % 250000;
 		stream_stack(s, threads[round % 5], (uint16_t)(1u << (seed >> 17) % 7), count, frames, depth);
+		if (round % 7 == 5)
+			stream_time(s, threads[round % 5], seed >> 8, seed >> 12);
 		if (round % 50 == 20)
 			stream_facts(s, 1, lost);
 		if (round == 70)
@@ -288,6 +292,45 @@ Test(recording, tables_that_begin_anew_lose_nothing)
 
 	fill(&s, 400);
 	expect_round_trip(&s, &everything, true, 64);
+	stream_release(&s);
+}
+
+/* Nodes have what the session's have, not only threads; and a part of the time has its part of it. */
+Test(recording, cpu_time_is_where_it_was)
+{
+	const struct frame a[] = {stream_frame(1, 11), stream_frame(2, 21)}, b[] = {stream_frame(1, 11), stream_frame(2, 22)};
+	struct stream s = {.interval_ns = NS_PER_MS, .now_ns = NS_PER_S};
+	struct profile *live, *back, *part;
+	struct made m;
+
+	stream_target(&s, 1, 100, "python3");
+	stream_thread(&s, 1, 1, 100, THREAD_MAIN, NULL);
+	stream_symbol(&s, 1, "f", "a.py", 10);
+	stream_symbol(&s, 2, "g", "a.py", 20);
+	for (unsigned i = 0; i < 100; i++) {
+		s.now_ns += 7 * NS_PER_MS;
+		stream_stack(&s, 1, STATUS_ON_CPU, 7, a, 2);
+		s.now_ns += 3 * NS_PER_MS;
+		stream_stack(&s, 1, STATUS_ON_CPU, 3, b, 2);
+		stream_time(&s, 1, 9 * NS_PER_MS + 1, NS_PER_MS);
+	}
+	start(&m, &everything, true, 0);
+	stream_feed(&s, m.aggregator);
+	finish(&m);
+	cr_assert_eq(aggregator_profile(m.aggregator, &live), 0);
+	back = read_back(&m, &(struct builder_options){0});
+	part = read_back(&m, &(struct builder_options){.from_ns = 500 * NS_PER_MS, .to_ns = 600 * NS_PER_MS});
+	cr_assert_eq(live->threads[0].node_count, 4);
+	for (uint32_t i = 0; i < 4; i++)
+		for (int v = VALUE_CPU; v < VALUE_COUNT; v++)
+			cr_expect_eq(live->threads[0].nodes[i].self[v], back->threads[0].nodes[i].self[v]);
+	cr_expect_eq(profile_sum(back, VALUE_CPU), 100 * (9 * NS_PER_MS + 1));
+	cr_expect(profile_has(part, VALUE_CPU));
+	cr_expect_eq(profile_sum(part, VALUE_CPU) / (NS_PER_MS / 10), 900, "%lu", profile_sum(part, VALUE_CPU));
+	profile_free(live);
+	profile_free(back);
+	profile_free(part);
+	release(&m);
 	stream_release(&s);
 }
 

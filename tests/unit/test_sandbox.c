@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Each test confines a child of its own, which says how many of its expectations did not hold. */
-#include "daemon/sandbox.h"
+#include "exporters/sandbox.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
@@ -178,6 +180,36 @@ Test(sandbox, a_tracer_may_stop_what_it_reads)
 Test(sandbox, a_pusher_has_a_network_and_no_capability)
 {
 	cr_assert(in_child(be_a_pusher));
+}
+
+static void confine_namer(void)
+{
+	int pair[2], file = open("/dev/null", O_RDWR);
+	char byte = 0;
+	void *page;
+
+	expect(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair) == 0, "a socket is there before");
+	expect(sandbox_namer(NULL) == 0, "a namer is confined");
+	expect(own("CapEff", 16) == 0 && own("NoNewPrivs", 10) == 1, "no capability, no new privileges");
+	expect(open("/etc/passwd", O_RDONLY | O_CLOEXEC) >= 0, "files are read");
+	expect(open("/dev/null", O_WRONLY) < 0 && errno == EPERM, "none is written");
+	expect(open("/tmp/sampled-namer", O_RDONLY | O_CREAT, 0600) < 0 && errno == EPERM, "none is made");
+	expect(socket(AF_INET, SOCK_STREAM, 0) < 0 && errno == EPERM, "no network");
+	expect(socket(AF_UNIX, SOCK_STREAM, 0) < 0 && errno == EPERM, "no other sockets");
+#ifndef __SANITIZE_ADDRESS__ /* LeakSanitizer makes one */
+	expect(fork() < 0 && errno == EPERM, "no other process");
+#endif
+	expect(kill(getppid(), 0) < 0 && errno == EPERM, "no signals to others");
+	expect(prctl(PR_SET_DUMPABLE, 1) < 0 && errno == EPERM, "nothing of itself is changed");
+	page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	expect(page != MAP_FAILED && mprotect(page, 4096, PROT_READ | PROT_EXEC) < 0, "memory is not run");
+	expect(send(pair[0], &byte, 1, 0) == 1 && recv(pair[1], &byte, 1, 0) == 1, "it answers");
+	close(file);
+}
+
+Test(sandbox, a_namer_reads_files_and_answers)
+{
+	cr_assert(in_child(confine_namer));
 }
 
 Test(sandbox, comes_before_threads)

@@ -117,6 +117,34 @@ Test(speedscope, rows_by_tree)
 	built_free(p);
 }
 
+/* A profile of its own behind those of the threads, and no samples in it. */
+Test(speedscope, cpu_time_is_a_second_profile)
+{
+	struct profile *p = built_new(), *again;
+	uint32_t t = built_thread(p, built_process(p, 10, "python3 x.py"), 0, 10, "MainThread"), idle = built_thread(p, 0, 0, 11, "idle");
+	uint32_t symbol = built_symbol(p, "main", "/srv/app.py", 3);
+	char *text;
+
+	built_sample(p, t, built_child(p, t, 0, symbol, 4), 10, STATUS_ON_CPU);
+	built_sample(p, t, built_child(p, t, 0, symbol, 5), 3, STATUS_IDLE);
+	built_sample(p, idle, built_child(p, idle, 0, symbol, 4), 13, STATUS_IDLE);
+	built_cpu_time(p);
+	text = behind_facts(p);
+	cr_assert(strstr(text, "\"name\":\"MainThread (tid 10), CPU time\",\"unit\":\"nanoseconds\",\"startValue\":0,\"endValue\":7000000,"), "%s", text);
+	cr_assert(!strstr(text, "idle, CPU time"), "%s", text);
+	free(text);
+	text = written(p, "speedscope", &(struct export_options){0});
+	again = parsed(text);
+	cr_expect_eq(again->thread_count, 2);
+	cr_expect_eq(profile_sum(again, VALUE_SAMPLES), 26);
+	cr_expect_eq(profile_sum(again, VALUE_WALL), 26000000);
+	cr_expect(profile_has(again, VALUE_CPU));
+	cr_expect_eq(profile_sum(again, VALUE_CPU), 7000000);
+	profile_free(again);
+	free(text);
+	built_free(p);
+}
+
 Test(speedscope, hostile_names_come_back)
 {
 	static const char *const names[] = {"</script>", "\"\\\n\x01",

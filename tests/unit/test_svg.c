@@ -65,6 +65,28 @@ Test(svg, threads_stand_below_all)
 	built_free(p);
 }
 
+/* It has the colour that the page gives it, whatever its file, and a legend; what has no native code has none. */
+Test(svg, native_code_has_its_colour)
+{
+	struct profile *p = built_new();
+	uint32_t t = built_thread(p, built_process(p, 10, "x"), 0, 10, "A"), at;
+	char *text;
+
+	at = built_child(p, t, 0, built_symbol(p, "main", "m.py", 1), 2);
+	built_sample(p, t, at, 1, 0);
+	text = svg_of(p);
+	cr_assert_null(strstr(text, "other native code"));
+	free(text);
+	at = built_child(p, t, at, built_native(p, "deflate", "deflate.c", 9, "/usr/lib/libz.so.1", ""), 12);
+	built_sample(p, t, at, 3, 0);
+	text = svg_of(p);
+	cr_assert_not_null(
+		strstr(text, "<title>deflate (deflate.c:9), 3 samples, 3.00 ms, 75.0 %</title><rect class=\"v\" "));
+	cr_assert_not_null(strstr(text, ">C, C++ and other native code</text>"));
+	free(text);
+	built_free(p);
+}
+
 Test(svg, empty_and_nothing_but_noise)
 {
 	struct profile *p = built_new();

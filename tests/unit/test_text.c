@@ -106,6 +106,44 @@ static bool row_follows(const char *text, const char *label)
 	return at && at[strlen(label)] == ' ';
 }
 
+Test(text, stops_are_told_where_there_were_any)
+{
+	struct profile *p = built_new();
+	struct rec_facts *facts;
+	struct facts f;
+
+	built_thread(p, built_process(p, 1, "python"), 0, 1, "main");
+	facts_make(&f, p);
+	for (size_t i = 0; i < f.count; i++)
+		cr_assert(!strstr(f.items[i].key, "stop") && !strstr(f.items[i].key, "native"), "%s", f.items[i].key);
+	cr_assert_eq(facts_stop_ns(&f.sum, 50), 0);
+	facts = &p->processes[0].facts;
+	facts->samples = facts->attempts = 1000;
+	facts->native = 900;
+	facts->native_mismatched = 3;
+	facts->stops = 1000;
+	facts->eintr_risk = 2;
+	facts->stop_ns = 32000000;
+	facts->stop_max_ns = 50000;
+	facts->stop_bins[20] = 500; /* 32 to 38 µs */
+	facts->stop_bins[21] = 489;
+	facts->stop_bins[24] = 11; /* 64 to 76 µs: none was longer than the longest */
+	facts_make(&f, p);
+	cr_assert_eq(facts_stop_ns(&f.sum, 50), 34896);
+	cr_assert_eq(facts_stop_ns(&f.sum, 98.9), 41498);
+	cr_assert_eq(facts_stop_ns(&f.sum, 99), 50000);
+	cr_assert_eq(f.lost, 0, "a sample without native frames is a sample");
+	for (size_t i = 0; i < f.count; i++) {
+		if (strcmp(f.items[i].key, "stop_mean_ns") == 0)
+			cr_assert_str_eq(f.items[i].text, "32.0 µs");
+		if (strcmp(f.items[i].key, "native_mismatched") == 0)
+			cr_assert_str_eq(f.items[i].text, "3 (0.30 %)");
+		if (strcmp(f.items[i].key, "eintr_risk") == 0)
+			cr_assert_eq(f.items[i].weight, FACT_LOSS);
+	}
+	built_free(p);
+}
+
 Test(text, facts_add_up_and_are_shown)
 {
 	struct profile *p = built_new();

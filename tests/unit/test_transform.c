@@ -381,6 +381,7 @@ Test(transform, values_of_others)
 	cr_assert_eq(size, VALUE_WALL);
 	cr_assert_eq(gil, VALUE_GIL);
 
+	built_cpu_time(q);
 	to = merged(q, p); /* ours first: the bytes' place is taken, and so are all others */
 	cr_assert_eq(profile_sum(to, VALUE_SAMPLES), ALL + 3);
 	cr_assert_eq(profile_sum(to, VALUE_WALL), profile_sum(q, VALUE_WALL), "bytes are no time");

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/sandbox_filter.h"
+#include "exporters/sandbox_filter.h"
 
 #include <asm/ioctls.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <stdbool.h>
@@ -62,7 +63,7 @@ static const char common_calls[] =
 	/* files */
 	"read readv pread64 preadv write writev pwrite64 pwritev lseek close close_range open openat stat "
 	"fstat lstat newfstatat statx statfs fstatfs access faccessat faccessat2 readlink readlinkat "
-	"getdents64 getcwd rename renameat renameat2 link linkat unlink unlinkat mkdir mkdirat rmdir "
+	"getdents64 getcwd rename renameat utimensat renameat2 link linkat unlink unlinkat mkdir mkdirat rmdir "
 	"ftruncate fallocate fadvise64 fsync fdatasync flock chmod fchmod fchmodat umask fcntl dup dup2 dup3 pipe2 "
 	"memfd_create copy_file_range sendfile "
 	/* waiting */
@@ -84,6 +85,14 @@ static const char common_calls[] =
 static const char reader_calls[] = "process_vm_readv pidfd_open splice"; /* the last into pipes that clients pass */
 static const char tracer_calls[] = "ptrace wait4 waitid";
 static const char pusher_calls[] = "sendmmsg recvmmsg";
+/* All that a namer may do: files are opened for reading alone, see below. */
+static const char namer_calls[] = "read readv pread64 preadv write writev lseek close fstat newfstatat statx lstat "
+				  "stat fcntl poll ppoll clock_gettime "
+				  "gettimeofday sendto sendmsg recvfrom recvmsg brk munmap mremap madvise futex "
+				  "set_robust_list rseq exit exit_group "
+				  "tgkill rt_sigaction rt_sigprocmask rt_sigreturn sigaltstack sched_yield getpid "
+				  "gettid getppid getuid geteuid getgid "
+				  "getegid getrlimit getrusage sysinfo getrandom readlink readlinkat restart_syscall";
 static const char sanitizer_calls[] = "clone getdents ptrace wait4";
 
 /* Allowed where one argument is, under a mask, a value. */
@@ -107,6 +116,15 @@ static const struct condition {
 	{"ioctl", 1, UINT32_MAX, FIONBIO},
 	{"socket", 0, UINT32_MAX, AF_UNIX},
 	{"socketpair", 0, UINT32_MAX, AF_UNIX},
+};
+
+static const struct condition namer_conditions[] = {
+	{"openat", 2, O_ACCMODE | O_CREAT | O_TRUNC, O_RDONLY},
+	{"open", 1, O_ACCMODE | O_CREAT | O_TRUNC, O_RDONLY},
+	{"mmap", 2, PROT_EXEC, 0},
+	{"mprotect", 2, PROT_EXEC, 0},
+	{"prlimit64", 0, UINT32_MAX, 0},
+	{"ioctl", 1, UINT32_MAX, TCGETS},
 };
 
 static const struct condition pusher_conditions[] = {
@@ -165,6 +183,13 @@ static void allow_conditions(struct filter *f, const struct condition *condition
 
 static void allow_all_of(struct filter *f, enum sandbox_kind kind)
 {
+	if (sanitized)
+		allow_calls(f, sanitizer_calls);
+	if (kind == SANDBOX_NAMER) {
+		allow_calls(f, namer_calls);
+		allow_conditions(f, namer_conditions, COUNT(namer_conditions));
+		return;
+	}
 	allow_calls(f, common_calls);
 	allow_conditions(f, common_conditions, COUNT(common_conditions));
 	/* As from a kernel without it: the C library then makes threads by clone. */
@@ -177,8 +202,6 @@ static void allow_all_of(struct filter *f, enum sandbox_kind kind)
 	}
 	if (kind == SANDBOX_TRACER)
 		allow_calls(f, tracer_calls);
-	if (sanitized)
-		allow_calls(f, sanitizer_calls);
 }
 
 static int build_and_load(const struct library *library, enum sandbox_kind kind)

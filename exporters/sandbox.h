@@ -2,8 +2,8 @@
 /* What the service's processes give up at their start: capabilities, new privileges by exec, and system calls that they
  * never make. Under systemd the unit has taken most of it already; started by hand, this is what stands between the
  * memory of other processes and a bug of ours. */
-#ifndef SAMPLED_DAEMON_SANDBOX_H
-#define SAMPLED_DAEMON_SANDBOX_H
+#ifndef SAMPLED_EXPORTERS_SANDBOX_H
+#define SAMPLED_EXPORTERS_SANDBOX_H
 
 #include <stdbool.h>
 
@@ -23,5 +23,12 @@ int sandbox_reader(bool may_trace, struct fault *fault);
 /* For the process that sends: no capability at all, no sight into other processes, no program can be started; sockets are
  * allowed. Called and returns as above. */
 int sandbox_pusher(struct fault *fault);
+
+/* For the process that names native frames from files that anyone may have made: no capability, and of system calls those that read files,
+ * take memory and answer over a socket that is there. Called and returns as above. */
+int sandbox_namer(struct fault *fault);
+
+/* The first step of it alone, for the process that starts such ones: no capability, no new privileges. 0 or -errno with *fault. */
+int sandbox_give_up(struct fault *fault);
 
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The filters of system calls of sandbox.h, by libseccomp, which is loaded when needed. */
-#ifndef SAMPLED_DAEMON_SANDBOX_FILTER_H
-#define SAMPLED_DAEMON_SANDBOX_FILTER_H
+#ifndef SAMPLED_EXPORTERS_SANDBOX_FILTER_H
+#define SAMPLED_EXPORTERS_SANDBOX_FILTER_H
 
 enum sandbox_kind {
 	SANDBOX_READER,
 	SANDBOX_TRACER, /* a reader that may stop what it reads */
-	SANDBOX_PUSHER
+	SANDBOX_PUSHER,
+	SANDBOX_NAMER, /* only reads files and answers */
 };
 
 struct fault;

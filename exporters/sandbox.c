@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/sandbox.h"
+#include "exporters/sandbox.h"
 
 #include <errno.h>
 #include <linux/capability.h>
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/fault.h"
-#include "daemon/sandbox_filter.h"
+#include "exporters/sandbox_filter.h"
 
 #define CAPABILITY(number) (UINT64_C(1) << (number))
 
@@ -115,7 +115,7 @@ static int filter(enum sandbox_kind kind, struct fault *fault)
 	return err;
 }
 
-static int confine(uint64_t keep, enum sandbox_kind kind, struct fault *fault)
+static int give_up(uint64_t keep, struct fault *fault)
 {
 	int err;
 
@@ -126,7 +126,14 @@ static int confine(uint64_t keep, enum sandbox_kind kind, struct fault *fault)
 		return fault_set(fault, err, NULL, "cannot drop capabilities: %s", strerror(-err));
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
 		return fault_set(fault, -errno, NULL, "cannot give up new privileges: %s", strerror(errno));
-	return filter(kind, fault);
+	return 0;
+}
+
+static int confine(uint64_t keep, enum sandbox_kind kind, struct fault *fault)
+{
+	int err = give_up(keep, fault);
+
+	return err ? err : filter(kind, fault);
 }
 
 int sandbox_reader(bool may_trace, struct fault *fault)
@@ -137,4 +144,14 @@ int sandbox_reader(bool may_trace, struct fault *fault)
 int sandbox_pusher(struct fault *fault)
 {
 	return confine(0, SANDBOX_PUSHER, fault);
+}
+
+int sandbox_namer(struct fault *fault)
+{
+	return confine(0, SANDBOX_NAMER, fault);
+}
+
+int sandbox_give_up(struct fault *fault)
+{
+	return give_up(0, fault);
 }

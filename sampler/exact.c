@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sampler/exact_look.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "sampler/recheck.h"
+#include "sampler/special.h"
+#include "sampler/status.h"
+
+#define ATTEMPTS      12u /* at one sample: the guess of what to read grows, the thread stood in the middle of a change, or it blocks and wakes all the time */
+#define NATIVE_FRAMES 1024u
+#define EMPTY_NS      (100 * NS_PER_MS)
+
+bool target_knows_loop(struct target *target)
+{
+	struct modules *modules = NULL;
+	struct symtab *symbols;
+	bool knows = false;
+
+	if (symtab_new(&symbols) != 0)
+		return false;
+	if (modules_new(&modules, &target->remote, &target->proc, symbols, 1) == 0)
+		knows = modules_know_eval(modules);
+	modules_free(modules);
+	symtab_free(symbols);
+	return knows;
+}
+
+int exact_new(struct exact **ret_exact, const struct target *target, struct stopper *stopper)
+{
+	struct exact *x = calloc(1, sizeof(*x));
+	int err = x ? 0 : -ENOMEM;
+
+	if (!err && target->options->native > NATIVE_MARKS) {
+		x->unwound.room = NATIVE_FRAMES;
+		x->unwound.frames = calloc(NATIVE_FRAMES, sizeof(*x->unwound.frames));
+		err = x->unwound.frames
+		              ? modules_new(&x->modules, &target->remote, &target->proc, target->symbols, target->id)
+		              : -ENOMEM;
+		if (!err)
+			err = unwinder_new(&x->unwinder, x->modules);
+	}
+	if (err) {
+		exact_free(x);
+		return err;
+	}
+	x->stopper = stopper;
+	*ret_exact = x;
+	return 0;
+}
+
+void exact_free(struct exact *x)
+{
+	if (!x)
+		return;
+	unwinder_free(x->unwinder);
+	modules_free(x->modules);
+	free(x->unwound.frames);
+	free(x->merged.frames);
+	free(x);
+}
+
+void exact_forget(struct exact *x)
+{
+	if (x->modules)
+		modules_forget(x->modules);
+}
+
+void exact_thread_free(struct exact_thread *thread)
+{
+	if (!thread)
+		return;
+	if (thread->schedstat_fd >= 0)
+		close(thread->schedstat_fd);
+	free(thread->last.frames);
+	free(thread);
+}
+
+void exact_thread_forget(struct exact_thread *thread)
+{
+	if (!thread)
+		return;
+	thread->stood = false;
+	thread->last.depth = 0;
+}
+
+uint32_t exact_thread_waiting(const struct exact_thread *thread)
+{
+	return thread ? thread->waiting.count : 0;
+}
+
+static struct exact_thread *exact_of(const struct target *target, struct thread *t)
+{
+	char path[64];
+
+	if (t->exact)
+		return t->exact;
+	t->exact = calloc(1, sizeof(*t->exact));
+	if (!t->exact)
+		return NULL;
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", (int)target->proc.pid, (int)t->tid);
+	t->exact->schedstat_fd = t->tid > 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	t->exact->stack_bytes =
+		target->options->native_stack_bytes ? target->options->native_stack_bytes : NATIVE_STACK_BYTES;
+	return t->exact;
+}
+
+static void count_merged(struct target *target, enum merged merged, uint32_t count)
+{
+	switch (merged) {
+	case MERGED_WHOLE:
+		target->facts.native += count;
+		break;
+	case MERGED_CUT:
+		target->facts.native_cut += count;
+		break;
+	case MERGED_MISMATCHED:
+		target->facts.native_mismatched += count;
+		break;
+	case MERGED_FAILED:
+		target->facts.native_failed += count;
+		break;
+	}
+}
+
+/* The stack in t->seen, and what was copied with it, become a sample. `look`: NULL where it was no stop's or blocked thread's. */
+static int take(struct target *target, struct thread *t, const struct walker *w, const struct look *look,
+                const struct sample *sample)
+{
+	struct exact *x = target->exact;
+
+	t->exact->status = sample->status;
+	special_note(target, t, w, sample->status);
+	recheck_accepted(target, t, w->now_ns);
+	if (w->abi->frames == FRAMES_HEAP)
+		thread_order_heap(t, w->tick);
+	if (!x->modules) {
+		run_add(target, t, sample);
+		return 0;
+	}
+	if (merge_native(&x->merged, &t->seen, w->entries, look ? exact_unwind(target, t, look) : NULL,
+	                 target->options->native, &t->exact->merged) != 0)
+		return -ENOMEM;
+	count_merged(target, t->exact->merged, sample->count);
+	run_add_merged(target, t, &x->merged, &t->exact->last, t->exact->merged == MERGED_CUT ? STACK_NATIVE_CUT : 0,
+	               sample);
+	return 0;
+}
+
+/* A thread that has not run since its latest sample, in which it was blocked. It may have been woken, and wait for a CPU. */
+static bool take_again(struct target *target, struct thread *t, struct sample *sample)
+{
+	uint64_t slices;
+
+	if (!t->exact->stood || !exact_slices(t->exact, &slices) || slices != t->exact->slices)
+		return false;
+	sample->status = t->exact->status;
+	if (t->oncpu.state == ONCPU_RUNNABLE)
+		sample->status = (uint16_t)((sample->status & ~STATUS_IDLE) | STATUS_ON_CPU);
+	run_repeat(target, t, sample);
+	if (target->exact->modules)
+		count_merged(target, t->exact->merged, sample->count);
+	return true;
+}
+
+/* A thread that has had frames and has none is ending, mostly: only where it stays so that is what is shown. */
+static bool is_ending(struct thread *t, uint64_t now_ns)
+{
+	if (t->seen.depth > 0 || !t->begun) {
+		t->exact->t_empty_ns = 0;
+		return false;
+	}
+	if (t->exact->t_empty_ns == 0)
+		t->exact->t_empty_ns = now_ns;
+	return now_ns - t->exact->t_empty_ns < EMPTY_NS;
+}
+
+/* After a look that was not enough: whether it is blocked by now. One that was stopped is still being woken, perhaps, by the CPU that it is to run on,
+ * and the kernel calls that blocked, in no system call. */
+static int ask_again(struct thread *t, uint64_t now_ns)
+{
+	bool ran = t->oncpu.state == ONCPU_RUNNABLE;
+	int32_t number;
+
+	if (oncpu_ask(&t->oncpu, now_ns) == -ESRCH)
+		return -ESRCH;
+	if (ran && oncpu_number(&t->oncpu, &number) && number < 0)
+		t->oncpu.state = ONCPU_RUNNABLE;
+	return -EAGAIN;
+}
+
+static int sample_standing(struct target *target, struct thread *t, struct walker *w, struct look *look,
+                           uint16_t *ret_status)
+{
+	int err = -EAGAIN;
+
+	for (uint32_t i = 0; err == -EAGAIN && i < ATTEMPTS; i++) {
+		w->grew = w->exhausted = false;
+		w->doubted = 0;
+		err = t->oncpu.state == ONCPU_RUNNABLE ? exact_look_at_running(target, t, w, look, i > 0)
+		                                       : exact_look_at_blocked(target, t, w, look);
+		if (w->doubted)
+			recheck_doubted(target, t, w);
+		if (!err)
+			err = recheck_stack(target, t, w->now_ns);
+		if (err == -EAGAIN && w->exhausted)
+			codes_new_tick(target->codes); /* what it stood for is over: there is time */
+		if (err == -EAGAIN || err == -EPROTO) {
+			target->facts.retries[w->grew ? RETRY_GUESS : RETRY_MOVED]++;
+			err = ask_again(t, w->now_ns);
+		}
+	}
+	if (!err && !target->exact->modules && is_ending(t, w->now_ns))
+		err = -ESRCH;
+	return err ? err : status_of(target, t, w, ret_status);
+}
+
+static void lose_waiting(struct target *target, struct thread *t, int err)
+{
+	for (uint32_t i = 0; i < t->exact->waiting.count; i++)
+		sample_lose(target, err, i ? 0 : t->exact->waiting.weight_ns);
+	t->exact->waiting.count = 0;
+}
+
+/* A stop is to come: what it will show stands for this sample, too. */
+static void wait_for_stop(struct thread *t, const struct sample *sample)
+{
+	struct sample *waiting = &t->exact->waiting;
+
+	if (waiting->count == 0) {
+		*waiting = *sample;
+		return;
+	}
+	waiting->count++;
+	waiting->now_ns = sample->now_ns;
+	waiting->weight_ns += sample->weight_ns;
+}
+
+static bool waits_for_stop(struct target *target, struct thread *t)
+{
+	if (t->exact->waiting.count > 0 && !stopper_is_pending(target->exact->stopper, t->tid))
+		lose_waiting(target, t, -ESRCH);
+	return t->exact->waiting.count > 0;
+}
+
+bool exact_take_late(struct target *target, struct stop *stop)
+{
+	struct walker w = {.abi = &target->proc.abi,
+	                   .remote = &target->remote,
+	                   .codes = target->codes,
+	                   .edges = target->edges,
+	                   .resumed = &target->resumed,
+	                   .now_ns = clock_now_ns(),
+	                   .tick = target->tick,
+	                   .stands = true};
+	struct thread *t = NULL;
+	struct look look;
+	bool interrupted;
+	int err;
+
+	for (uint32_t i = 0; !t && i < target->thread_count; i++)
+		if (target->threads[i]->tid == stop->tid && exact_thread_waiting(target->threads[i]->exact) > 0)
+			t = target->threads[i];
+	if (target->proc.pid != stop->pid || !t)
+		return false;
+	codes_new_tick(target->codes);
+	look.has_regs = stop_registers(stop, &look.regs, &interrupted) == 0;
+	err = exact_look_at_standing(target, t, &w, &look);
+	stop_release(target->exact->stopper, stop, &target->facts);
+	if (!err)
+		err = recheck_stack(target, t, w.now_ns);
+	if (!err)
+		err = status_of(target, t, &w, &t->exact->waiting.status);
+	if (!err)
+		err = take(target, t, &w, &look, &t->exact->waiting);
+	if (err)
+		lose_waiting(target, t, err);
+	t->exact->waiting.count = 0;
+	return true;
+}
+
+void exact_end(struct target *target, struct thread *t)
+{
+	if (t->exact)
+		lose_waiting(target, t, -ESRCH);
+}
+
+void exact_sample(struct target *target, struct thread *t, struct walker *w)
+{
+	struct sample sample = {.count = 1, .t_first_ns = w->now_ns, .now_ns = w->now_ns};
+	struct look look = {.has_regs = false};
+	bool stood = true;
+	int err;
+
+	sample.weight_ns = sample_weight(target, t, w->now_ns);
+	t->taken = t->shadow = false;
+	w->stands = true;
+	err = exact_of(target, t) ? oncpu_ask(&t->oncpu, w->now_ns) : -ENOMEM;
+	if (err == -ESRCH)
+		status_gone(target, t);
+	if (!err && waits_for_stop(target, t)) {
+		target->facts.attempts++;
+		wait_for_stop(t, &sample);
+		return;
+	}
+	if (!err && take_again(target, t, &sample)) {
+		target->facts.attempts++;
+		t->taken = true;
+		return;
+	}
+	if (!err) {
+		t->exact->stood = false;
+		err = sample_standing(target, t, w, &look, &sample.status);
+	}
+	if (err == -ETIMEDOUT) {
+		target->facts.stops_given_up++;
+		target->facts.attempts++;
+		wait_for_stop(t, &sample);
+		return;
+	}
+	if (err == -EBUSY || err == -EPERM) {
+		target->facts.stops_given_up++;
+		w->stands = stood = false;
+		for (uint32_t i = 0; i == 0 || (err == -EAGAIN && i < ATTEMPTS); i++)
+			err = sample_moving(target, t, w, sample.weight_ns, &sample.status);
+	}
+	if (err == 0 && sample_is_shadow(target, t)) {
+		t->taken = t->shadow = true;
+		t->exact->stood = false;
+		return;
+	}
+	target->facts.attempts++;
+	if (!err)
+		err = take(target, t, w, stood ? &look : NULL, &sample);
+	t->taken = err == 0;
+	if (err && t->exact)
+		t->exact->stood = false; /* the latest sample is an older one than what was read */
+	if (err && err != -EINPROGRESS)
+		sample_lose(target, err, sample.weight_ns);
+	thread_prune(t, w->tick);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One look at a thread that stands: everything of it in one read. For exact.c alone. */
+#ifndef SAMPLED_SAMPLER_EXACT_LOOK_H
+#define SAMPLED_SAMPLER_EXACT_LOOK_H
+
+#include "sampler/exact.h"
+#include "sampler/merge.h"
+#include "sampler/unwind.h"
+
+struct exact {
+	struct stopper *stopper;
+	struct modules *modules; /* NULL: Python frames alone */
+	struct unwinder *unwinder;
+	struct unwound unwound; /* frames: owned */
+	struct pystack merged;
+};
+
+struct exact_thread {
+	int schedstat_fd; /* -1: not to be had */
+	uint64_t slices;  /* times it was given a CPU, when it was last read */
+	bool stood;       /* it was blocked then, and its sample was taken */
+	uint16_t status;  /* of that sample */
+	enum merged merged;
+	uint32_t stack_bytes;  /* how much of its stack the next sample copies */
+	raddr_t stack_end;     /* beyond it nothing could be read; 0: not met yet */
+	uint64_t t_empty_ns;   /* since when it has had no Python frame; 0: it has some */
+	struct pystack last;   /* the latest sample, of both kinds */
+	struct sample waiting; /* samples for which a stop is to come late; count 0: none */
+};
+
+/* One look at a thread. */
+struct look {
+	struct unwind_regs regs;
+	bool has_regs;
+	uint32_t stack_piece, stack_pieces; /* in the plan */
+};
+
+/* How often the kernel gave the thread a CPU. False: not to be had. */
+bool exact_slices(const struct exact_thread *thread, uint64_t *ret_slices);
+/* Of a running thread, which is stopped for it. `again`: a look failed, so that it stands until all was read. 0, -EAGAIN (not all was read, or it stood in the
+ * middle of a change), or as stop_thread(). */
+int exact_look_at_running(struct target *target, struct thread *t, struct walker *w, struct look *look, bool again);
+/* Of a blocked one: -EAGAIN where it has run meanwhile. */
+int exact_look_at_blocked(struct target *target, struct thread *t, struct walker *w, struct look *look);
+/* Of one that stands anyway. */
+int exact_look_at_standing(struct target *target, struct thread *t, struct walker *w, struct look *look);
+/* Its native stack, from the copy; NULL: not to be had. Valid until the next one. */
+const struct unwound *exact_unwind(struct target *target, struct thread *t, const struct look *look);
+
+#endif

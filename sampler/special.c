@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sampler/special.h"
+
+#include <string.h>
+
+#define ARGUMENT_UNITS 4 /* an instruction, and what can stand before it for a long argument */
+
+/* A generator that had yielded by the time it was looked at names no caller any more; where its caller stands tells. */
+static bool was_resumed(const struct target *target, const struct thread *t, uint32_t i)
+{
+	const struct pyframe *caller = &t->seen.frames[i - 1];
+	const struct code *code = codes_find(target->codes, caller->code);
+
+	return t->recalled && t->seen.frames[i].generator && code && code->resuming &&
+	       code_resumes(code, caller->offset);
+}
+
+static void note_calls(const struct target *target, struct thread *t)
+{
+	for (uint32_t i = t->same; i < t->seen.depth; i++)
+		t->seen.frames[i].through_c = i > 0 && !t->seen.frames[i].direct && !was_resumed(target, t, i);
+}
+
+/* The opcode at an instruction, behind what extends its argument: while that is executed, the frame stands there for a moment. */
+static uint16_t read_opcode(const struct target *target, const struct code *code, int64_t offset)
+{
+	static const char extends[] = "EXTENDED_ARG";
+	const char *const *names = target->proc.abi.opnames;
+	uint64_t left = code->bytecode_bytes - (uint64_t)offset;
+	uint8_t bytes[2 * ARGUMENT_UNITS] = {0};
+	uint32_t units = ARGUMENT_UNITS, i = 0;
+
+	if (left < sizeof(bytes))
+		units = (uint32_t)left / 2;
+	if (remote_read(&target->remote, code->bytecode + (uint64_t)offset, bytes, units * (size_t)2) != 0)
+		return 0;
+	while (i + 1 < units && names[bytes[2 * i]] && strncmp(names[bytes[2 * i]], extends, sizeof(extends) - 1) == 0)
+		i++;
+	return (uint16_t)(bytes[2 * i] + 1);
+}
+
+static void note_opcode(const struct target *target, struct thread *t)
+{
+	struct pyframe *leaf = &t->seen.frames[t->seen.depth - 1];
+	const struct code *code = codes_find(target->codes, leaf->code);
+
+	leaf->opcode = 0;
+	if (target->proc.abi.opnames && code && leaf->offset >= 0 && leaf->offset + 2 <= (int64_t)code->bytecode_bytes)
+		leaf->opcode = read_opcode(target, code, leaf->offset);
+}
+
+static void note_collector(const struct target *target, struct thread *t, uint16_t status)
+{
+	const struct interp *interp = target_interp(target, t->interp);
+	raddr_t frame = (status & STATUS_GC) && interp ? interp->gc_frame : 0;
+
+	for (uint32_t i = 0; i < t->seen.depth; i++) {
+		t->seen.frames[i].collects = frame != 0 && t->seen.frames[i].frame == frame;
+		t->collects |= t->seen.frames[i].collects;
+	}
+}
+
+void special_note(struct target *target, struct thread *t, const struct walker *w, uint16_t status)
+{
+	if (target->options->native == NATIVE_MARKS && w->abi->frames == FRAMES_STACK)
+		note_calls(target, t);
+	if (target->options->opcodes && t->seen.depth > 0)
+		note_opcode(target, t);
+	if (w->abi->interp.gc_frame != ABSENT && (t->collects || (status & STATUS_GC)))
+		note_collector(target, t, status);
+}
