@@ -12,7 +12,7 @@
 #include "sampler/special.h"
 #include "sampler/status.h"
 
-#define ATTEMPTS      12u /* at one sample: the guess of what to read grows, the thread stood in the middle of a change, or it blocks and wakes all the time */
+#define ATTEMPTS      6u /* at one sample: the guess of what to read grows, or the thread blocks and wakes all the time */
 #define NATIVE_FRAMES 1024u
 #define EMPTY_NS      (100 * NS_PER_MS)
 
@@ -180,20 +180,6 @@ static bool is_ending(struct thread *t, uint64_t now_ns)
 	return now_ns - t->exact->t_empty_ns < EMPTY_NS;
 }
 
-/* After a look that was not enough: whether it is blocked by now. One that was stopped is still being woken, perhaps, by the CPU that it is to run on,
- * and the kernel calls that blocked, in no system call. */
-static int ask_again(struct thread *t, uint64_t now_ns)
-{
-	bool ran = t->oncpu.state == ONCPU_RUNNABLE;
-	int32_t number;
-
-	if (oncpu_ask(&t->oncpu, now_ns) == -ESRCH)
-		return -ESRCH;
-	if (ran && oncpu_number(&t->oncpu, &number) && number < 0)
-		t->oncpu.state = ONCPU_RUNNABLE;
-	return -EAGAIN;
-}
-
 static int sample_standing(struct target *target, struct thread *t, struct walker *w, struct look *look,
                            uint16_t *ret_status)
 {
@@ -212,7 +198,7 @@ static int sample_standing(struct target *target, struct thread *t, struct walke
 			codes_new_tick(target->codes); /* what it stood for is over: there is time */
 		if (err == -EAGAIN || err == -EPROTO) {
 			target->facts.retries[w->grew ? RETRY_GUESS : RETRY_MOVED]++;
-			err = ask_again(t, w->now_ns);
+			err = oncpu_ask(&t->oncpu, w->now_ns) == -ESRCH ? -ESRCH : -EAGAIN;
 		}
 	}
 	if (!err && !target->exact->modules && is_ending(t, w->now_ns))

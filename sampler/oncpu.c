@@ -128,19 +128,47 @@ bool oncpu_place(const struct oncpu *o, uint64_t *ret_sp, uint64_t *ret_pc)
 	return true;
 }
 
-static int ask_stat(struct oncpu *o)
+static int read_letter(struct oncpu *o, char *ret_letter)
 {
 	struct proc_stat stat;
 	char text[1024];
-	ssize_t bytes = pread(o->stat_fd, text, sizeof(text), 0);
+	ssize_t bytes;
 
+	if (o->stat_fd < 0)
+		o->stat_fd = open_of(o->pid, o->tid, "stat");
+	if (o->stat_fd < 0)
+		return -errno;
+	bytes = pread(o->stat_fd, text, sizeof(text), 0);
 	if (bytes <= 0)
 		return bytes < 0 && errno != ESRCH ? -errno : -ESRCH;
 	if (proc_stat_parse(&stat, text, (size_t)bytes) != 0)
 		return -EPROTO;
-	o->place_bytes = 0;
-	o->state = stat.state == 'R' ? ONCPU_RUNNABLE : ONCPU_BLOCKED;
+	*ret_letter = stat.state;
 	return 0;
+}
+
+static int ask_stat(struct oncpu *o)
+{
+	char letter;
+	int err = read_letter(o, &letter);
+
+	if (err)
+		return err;
+	o->place_bytes = 0;
+	o->state = letter == 'R' ? ONCPU_RUNNABLE : ONCPU_BLOCKED;
+	return 0;
+}
+
+/* A thread that is being woken, as after a stop, is no longer blocked, but told so until the CPU that it is to run on has taken note: a millisecond
+ * and more where a hypervisor has that CPU. Its state is 'R' by then (TASK_WAKING, include/linux/sched.h). */
+static void doubt_blocked(struct oncpu *o)
+{
+	char letter;
+
+	if (o->state != ONCPU_BLOCKED || o->number != -1 || read_letter(o, &letter) != 0 || letter != 'R')
+		return;
+	o->state = ONCPU_RUNNABLE;
+	o->place_bytes = 0;
 }
 
 int oncpu_ask(struct oncpu *o, uint64_t now_ns)
@@ -158,6 +186,7 @@ int oncpu_ask(struct oncpu *o, uint64_t now_ns)
 	bytes = pread(o->syscall_fd, text, sizeof(text), 0);
 	if (bytes > 0) {
 		oncpu_parse_syscall(o, text, (uint64_t)bytes);
+		doubt_blocked(o);
 		return 0;
 	}
 	o->state = ONCPU_UNKNOWN;
@@ -165,6 +194,7 @@ int oncpu_ask(struct oncpu *o, uint64_t now_ns)
 		return -ESRCH;
 	close(o->syscall_fd); /* it could be opened, but not read: as much as stat tells, then */
 	o->syscall_fd = -1;
-	o->stat_fd = open_of(o->pid, o->tid, "stat");
+	if (o->stat_fd < 0)
+		o->stat_fd = open_of(o->pid, o->tid, "stat");
 	return o->stat_fd >= 0 ? ask_stat(o) : 0;
 }

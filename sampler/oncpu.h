@@ -21,7 +21,7 @@ enum oncpu_state {
 struct oncpu {
 	pid_t pid, tid;
 	int syscall_fd; /* -1: not to be had */
-	int stat_fd;    /* -1: not needed or not to be had */
+	int stat_fd;    /* -1: not needed so far or not to be had */
 	bool fixed;     /* state is what it was, for good: nobody is asked */
 	enum oncpu_state state;
 	int32_t number;              /* of the system call it was blocked in; see oncpu_number() */
