@@ -50,6 +50,13 @@ Test(spread, by_weight_of_those_on_a_cpu)
 	cr_expect_eq(budget.used_bytes, 0);
 }
 
+/* Of a stack that waits for the GIL and is runnable (node 6), and one that runs (node 1). */
+static void add_both(struct spread *spread, uint64_t waits_ns, uint64_t runs_ns)
+{
+	spread_add(spread, 6, waits_ns, STATUS_ON_CPU | STATUS_GIL_WAIT, &budget);
+	spread_add(spread, 1, runs_ns, STATUS_ON_CPU | STATUS_GIL, &budget);
+}
+
 /* More CPU time than those on a CPU were there for: C code without the GIL, which was taken for waiting as it waited next. */
 Test(spread, what_is_too_much_goes_to_those_that_waited_for_the_gil)
 {
@@ -57,8 +64,7 @@ Test(spread, what_is_too_much_goes_to_those_that_waited_for_the_gil)
 	struct got got = {0};
 
 	for (unsigned twice = 0; twice < 2; twice++) {
-		spread_add(&spread, 6, 3 * MS, STATUS_ON_CPU | STATUS_GIL_WAIT, &budget);
-		spread_add(&spread, 1, 8 * MS, STATUS_ON_CPU | STATUS_GIL, &budget);
+		add_both(&spread, 3 * MS, 8 * MS);
 		spread_add(&spread, 5, 9 * MS, STATUS_GIL_WAIT, &budget);
 		spread_give(&spread, 10 * MS, 2 * MS, take, &got);
 	}
@@ -67,8 +73,7 @@ Test(spread, what_is_too_much_goes_to_those_that_waited_for_the_gil)
 	cr_expect_eq(got.wait_ns[6], 2 * MS, "no longer than it was there");
 	cr_expect_eq(got.wait_ns[1], 2 * MS);
 	/* No more than it was there for, either. */
-	spread_add(&spread, 6, 3 * MS, STATUS_ON_CPU | STATUS_GIL_WAIT, &budget);
-	spread_add(&spread, 1, 8 * MS, STATUS_ON_CPU | STATUS_GIL, &budget);
+	add_both(&spread, 3 * MS, 8 * MS);
 	spread_give(&spread, 20 * MS, 0, take, &got);
 	cr_expect_eq(got.cpu_ns[1], 33 * MS);
 	cr_expect_eq(got.cpu_ns[6], 7 * MS);
@@ -90,8 +95,7 @@ Test(spread, who_waits_uses_what_it_uses_alone)
 	}
 	cr_expect_eq(got.cpu_ns[6], 6 * MS);
 	cr_expect_eq(got.wait_ns[6], 2 * MS);
-	spread_add(&spread, 6, 4 * MS, STATUS_ON_CPU | STATUS_GIL_WAIT, &budget);
-	spread_add(&spread, 1, 8 * MS, STATUS_ON_CPU | STATUS_GIL, &budget);
+	add_both(&spread, 4 * MS, 8 * MS);
 	spread_give(&spread, 9 * MS, 2 * MS, take, &got);
 	cr_expect_float_eq((double)got.cpu_ns[6], 7.2 * MS, 10);
 	cr_expect_float_eq((double)got.cpu_ns[1], 7.8 * MS, 10);
@@ -100,8 +104,7 @@ Test(spread, who_waits_uses_what_it_uses_alone)
 	cr_expect_eq(got.cpu_sum, 15 * MS);
 	cr_expect_eq(got.wait_sum, 4 * MS);
 	/* Never more than there was. */
-	spread_add(&spread, 6, 400 * MS, STATUS_ON_CPU | STATUS_GIL_WAIT, &budget);
-	spread_add(&spread, 1, 8 * MS, STATUS_ON_CPU | STATUS_GIL, &budget);
+	add_both(&spread, 400 * MS, 8 * MS);
 	spread_give(&spread, 9 * MS, 0, take, &got);
 	cr_expect_eq(got.cpu_sum, 24 * MS);
 	spread_release(&spread, &budget);
@@ -115,16 +118,14 @@ Test(spread, what_is_told_late_is_of_those_on_a_cpu)
 
 	spread_add(&spread, 1, 20 * MS, STATUS_ON_CPU | STATUS_GIL, &budget);
 	spread_give(&spread, 16 * MS, 0, take, &got);
-	spread_add(&spread, 1, 10 * MS, STATUS_ON_CPU | STATUS_GIL, &budget);
-	spread_add(&spread, 6, 5 * MS, STATUS_ON_CPU | STATUS_GIL_WAIT, &budget);
+	add_both(&spread, 5 * MS, 10 * MS);
 	spread_give(&spread, 14 * MS, 0, take, &got);
 	cr_expect_eq(got.cpu_ns[1], 30 * MS);
 	cr_expect_eq(got.cpu_ns[6], 0);
 	/* … but no more than a tick of it. */
 	spread_add(&spread, 1, 100 * MS, STATUS_ON_CPU | STATUS_GIL, &budget);
 	spread_give(&spread, 10 * MS, 0, take, &got);
-	spread_add(&spread, 1, 10 * MS, STATUS_ON_CPU | STATUS_GIL, &budget);
-	spread_add(&spread, 6, 5 * MS, STATUS_ON_CPU | STATUS_GIL_WAIT, &budget);
+	add_both(&spread, 5 * MS, 10 * MS);
 	spread_give(&spread, 24 * MS, 0, take, &got);
 	cr_expect_eq(got.cpu_ns[1], 60 * MS);
 	cr_expect_eq(got.cpu_ns[6], 4 * MS);
