@@ -157,11 +157,7 @@ static bool is_over(struct stopper *stopper, pid_t pid, pid_t tid)
  * exit_state). */
 static int why_not(pid_t pid, pid_t tid, int err)
 {
-	struct proc_stat stat;
-
-	if (proc_stat_read(&stat, pid, tid) != 0 || stat.state == 'Z' || stat.state == 'X')
-		return -ESRCH;
-	return -err;
+	return has_ended(pid, tid) ? -ESRCH : -err;
 }
 
 /* Whether a thread of this process is ours still. Seizing another one would wait for an exec that is under way, and that for our thread's end to be

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "sampler/oncpu.h"
 #include "sampler/procfs.h"
 #include "sampler/stop.h"
 
@@ -187,6 +188,52 @@ Test(stop, who_is_traced_is_refused)
 	end(pid);
 }
 
+static void pin(pid_t pid, int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	sched_setaffinity(pid, sizeof(set), &set); /* where there is no such CPU it stays where it is */
+}
+
+/* Until the CPU that it is to run on has taken note of it, the kernel's syscall file calls it blocked. */
+Test(stop, one_that_is_being_woken_is_not_blocked)
+{
+	struct stopper stopper = {.pending_count = 0};
+	struct rec_facts facts = {0};
+	pid_t pid = spinner();
+	struct oncpu o;
+
+	pin(pid, 1);
+	pin(0, 0);
+	oncpu_open(&o, pid, pid);
+	for (int i = 0; i < 2000; i++) {
+		struct stop stop;
+
+		stopper_collect(&stopper);
+		if (stop_thread(&stopper, pid, pid, &stop) != 0)
+			continue;
+		stop_release(&stopper, &stop, &facts);
+		for (int k = 0; k < 10; k++) {
+			cr_assert_eq(oncpu_ask(&o, 1), 0);
+			cr_assert_eq(o.state, ONCPU_RUNNABLE, "after stop %d, look %d", i, k);
+		}
+	}
+	cr_expect_gt(facts.stops, 0u);
+	oncpu_release(&o);
+	end(pid);
+}
+
+static void *tell_number(void *unused)
+{
+	(void)unused;
+	shared->turns = (uint64_t)gettid();
+	for (;;)
+		pause();
+	return NULL;
+}
+
 Test(stop, one_that_does_not_come_is_given_up_and_let_go)
 {
 	struct stopper stopper = {.pending_count = 0};
@@ -194,15 +241,21 @@ Test(stop, one_that_does_not_come_is_given_up_and_let_go)
 	uint64_t until_ns;
 	struct stop stop;
 	int fds[2], err;
-	pid_t pid;
+	pid_t pid, other;
 	char byte;
 
 	/* Who waits for its vfork()ed child cannot be stopped. */
 	cr_assert_eq(pipe(fds), 0);
+	shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	cr_assert_neq(shared, MAP_FAILED);
 	pid = fork();
 	if (pid == 0) {
-		pid_t child = vfork();
+		pthread_t thread;
+		pid_t child;
 
+		if (pthread_create(&thread, NULL, tell_number, NULL) != 0)
+			_exit(2);
+		child = vfork();
 		if (child == 0) {
 			if (read(fds[0], &byte, 1) < 0)
 				_exit(2);
@@ -211,12 +264,15 @@ Test(stop, one_that_does_not_come_is_given_up_and_let_go)
 		pause();
 		_exit(0);
 	}
-	while (state_of(pid) != 'D')
+	while (state_of(pid) != 'D' || shared->turns == 0)
 		sched_yield();
+	other = (pid_t)shared->turns;
 	err = stop_thread(&stopper, pid, pid, &stop);
 	cr_expect_eq(err, -ETIMEDOUT, "%d", err);
 	cr_expect(stopper_is_waiting(&stopper));
 	cr_expect_eq(stop_thread(&stopper, pid, pid, &stop), -EBUSY);
+	/* Seizing it would wait for an exec of the process, and that for the one that we hold. */
+	cr_expect_eq(stop_thread(&stopper, pid, other, &stop), -EBUSY);
 	cr_assert_eq(write(fds[1], "x", 1), 1);
 	until_ns = clock_now_ns() + 5 * NS_PER_S;
 	while (stopper_is_waiting(&stopper) && clock_now_ns() < until_ns)
@@ -226,6 +282,8 @@ Test(stop, one_that_does_not_come_is_given_up_and_let_go)
 		sched_yield();
 	cr_expect_eq(state_of(pid), 'S');
 	cr_expect_eq(facts.stops, 0u);
+	cr_assert_eq(stop_thread(&stopper, pid, other, &stop), 0);
+	stop_release(&stopper, &stop, &facts);
 	end(pid);
 }
 
