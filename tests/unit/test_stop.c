@@ -203,6 +203,7 @@ Test(stop, one_that_is_being_woken_is_not_blocked)
 	struct stopper stopper = {.pending_count = 0};
 	struct rec_facts facts = {0};
 	pid_t pid = spinner();
+	unsigned blocked = 0;
 	struct oncpu o;
 
 	pin(pid, 1);
@@ -216,10 +217,11 @@ Test(stop, one_that_is_being_woken_is_not_blocked)
 			continue;
 		stop_release(&stopper, &stop, &facts);
 		for (int k = 0; k < 10; k++) {
-			cr_assert_eq(oncpu_ask(&o, 1), 0);
-			cr_assert_eq(o.state, ONCPU_RUNNABLE, "after stop %d, look %d", i, k);
+			cr_expect_eq(oncpu_ask(&o, 1), 0);
+			blocked += o.state != ONCPU_RUNNABLE;
 		}
 	}
+	cr_expect_eq(blocked, 0u, "%u of 20000 looks", blocked);
 	cr_expect_gt(facts.stops, 0u);
 	oncpu_release(&o);
 	end(pid);
