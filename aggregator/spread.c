@@ -6,7 +6,7 @@
 #include "sampler/record.h"
 
 enum { FIRST_PARTS = 8, PARTS_MAX = 512 };
-enum { RANK_OTHER, RANK_HOLDS, RANK_WAITS, RANK_RUNS };
+enum { RANK_OTHER, RANK_BLOCKED, RANK_HOLDS, RANK_WAITS, RANK_RUNS };
 
 enum { ALONE_OF = 16 }; /* times that are remembered, about */
 
@@ -21,12 +21,15 @@ void spread_release(struct spread *spread, struct budget *budget)
 }
 
 /* Who waits for the GIL and is runnable was woken for a look at it, which takes microseconds, and a busy machine lets it wait for them; or it runs C
- * code still, and will wait (mend_status() of sampler/runs.c). */
+ * code still, and will wait (mend_status() of sampler/runs.c). Who is blocked in that wait may have run C code since the sample before: pieces of it that
+ * are shorter than the interval are hardly ever met. */
 static uint32_t rank_of(unsigned status)
 {
 	if (status & STATUS_ON_CPU)
 		return status & STATUS_GIL_WAIT ? RANK_WAITS : RANK_RUNS;
-	return status & STATUS_GIL ? RANK_HOLDS : RANK_OTHER;
+	if (status & STATUS_GIL)
+		return RANK_HOLDS;
+	return status & STATUS_GIL_WAIT ? RANK_BLOCKED : RANK_OTHER;
 }
 
 static int grow(struct spread *spread, struct budget *budget)
@@ -92,15 +95,8 @@ void spread_add(struct spread *spread, uint32_t node, uint64_t weight_ns, unsign
 
 	spread->any = true;
 	spread->last = node;
-	if (rank < spread->rank && rank < RANK_WAITS && spread->count > 0)
-		return;
-	if (spread->count == 0)
+	if (spread->count == 0 || rank > spread->rank)
 		spread->rank = rank;
-	if (rank > spread->rank) {
-		if (spread->rank < RANK_WAITS)
-			spread->count = 0;
-		spread->rank = rank;
-	}
 	latest = spread->count > 0 ? &spread->parts[spread->count - 1] : NULL;
 	if (latest && latest->node == node && latest->rank == rank) {
 		latest->weight_ns += weight_ns;
@@ -114,12 +110,18 @@ void spread_add(struct spread *spread, uint32_t node, uint64_t weight_ns, unsign
 	spread->parts[spread->count++] = (struct spread_part){.node = node, .rank = rank, .weight_ns = weight_ns};
 }
 
+/* RANK_OTHER: whatever was there, for a while in which nothing better was. */
+static bool is_of(const struct spread_part *part, uint32_t rank)
+{
+	return part->rank == rank || rank == RANK_OTHER;
+}
+
 static unsigned __int128 weight_of(const struct spread *spread, uint32_t rank)
 {
 	unsigned __int128 all = 0;
 
 	for (uint32_t i = 0; i < spread->count; i++)
-		if (spread->parts[i].rank == rank)
+		if (is_of(&spread->parts[i], rank))
 			all += spread->parts[i].weight_ns;
 	return all;
 }
@@ -142,7 +144,7 @@ static void give_rank(const struct spread *spread, uint32_t rank, uint64_t *cpu_
 	for (uint32_t i = 0; i < spread->count && all > 0; i++) {
 		uint64_t cpu_upto, wait_upto;
 
-		if (spread->parts[i].rank != rank)
+		if (!is_of(&spread->parts[i], rank))
 			continue;
 		upto += spread->parts[i].weight_ns;
 		cpu_upto = (uint64_t)(cpu_most * (upto >> shift) / (all >> shift));
@@ -162,12 +164,12 @@ static void learn(uint64_t *sum, uint64_t value)
 		*sum = UINT64_MAX;
 }
 
-/* Of time in which nothing else ran: how much those that wait for the GIL use, for how long they are seen runnable. */
+/* Of time in which nothing else ran: how much those that wait for the GIL use, for how long they are there. */
 static void learn_alone(struct spread *spread, uint64_t cpu_ns, uint64_t wait_ns)
 {
-	uint64_t waited = at_most(weight_of(spread, RANK_WAITS), UINT64_MAX);
+	uint64_t waited = at_most(weight_of(spread, RANK_WAITS) + weight_of(spread, RANK_BLOCKED), UINT64_MAX);
 
-	if (cpu_ns == 0 && waited == 0)
+	if (waited == 0)
 		return;
 	learn(&spread->alone.cpu_ns, cpu_ns);
 	learn(&spread->alone.wait_ns, wait_ns);
@@ -184,21 +186,23 @@ static uint64_t as_alone(const struct spread *spread, uint64_t used_alone_ns, un
 	return at_most(weight, most);
 }
 
-/* To those that wait for the GIL and are runnable, of time in which others ran: as much as they use alone, as far as that was seen. Else, of the CPU time,
- * what is more than the others were there for, and more than the kernel owes these from before; for the rest of their time they waited for a CPU. */
+/* To those that wait for the GIL, of time in which others ran: as much as they use alone, as far as that was seen. Else, to those that are runnable, of the
+ * CPU time what is more than the others were there for, and more than the kernel owes these from before; for the rest of their time they waited for a CPU. */
 static void give_waiting(struct spread *spread, uint64_t *cpu_ns, uint64_t *wait_ns, spread_give_fn *give,
                          void *context)
 {
 	unsigned __int128 due = weight_of(spread, RANK_RUNS) + spread->owed_ns, waited = weight_of(spread, RANK_WAITS);
 	uint64_t cpu = at_most(waited, *cpu_ns - at_most(due, *cpu_ns)), told = *cpu_ns - cpu,
 		 wait = at_most(waited - cpu, *wait_ns);
+	uint32_t rank = waited ? RANK_WAITS : RANK_BLOCKED;
 
 	spread->owed_ns = due > told ? at_most(due - told, TICK_NS) : 0;
 	if (spread->alone.weight_ns > 0) {
+		waited += weight_of(spread, RANK_BLOCKED);
 		cpu = as_alone(spread, spread->alone.cpu_ns, waited, *cpu_ns);
 		wait = as_alone(spread, spread->alone.wait_ns, waited, *wait_ns);
 	}
-	give_rank(spread, RANK_WAITS, cpu_ns, wait_ns, cpu, wait, give, context);
+	give_rank(spread, rank, cpu_ns, wait_ns, cpu, wait, give, context);
 }
 
 void spread_give(struct spread *spread, uint64_t cpu_ns, uint64_t wait_ns, spread_give_fn *give, void *context)
@@ -209,7 +213,8 @@ void spread_give(struct spread *spread, uint64_t cpu_ns, uint64_t wait_ns, sprea
 		give_waiting(spread, &cpu_ns, &wait_ns, give, context);
 	else if (spread->count > 0 && spread->rank != RANK_HOLDS)
 		learn_alone(spread, cpu_ns, wait_ns);
-	give_rank(spread, spread->rank, &cpu_ns, &wait_ns, cpu_ns, wait_ns, give, context);
+	give_rank(spread, spread->rank == RANK_BLOCKED ? RANK_OTHER : spread->rank, &cpu_ns, &wait_ns, cpu_ns, wait_ns,
+	          give, context);
 	if (spread->any && (cpu_ns || wait_ns)) {
 		give(context, spread->last, cpu_ns, wait_ns);
 		cpu_ns = wait_ns = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whose the CPU time is. The kernel counts it for a thread, in steps of some milliseconds; the samples say what the thread was at meanwhile. What
- * it used between two readings is given to the stacks sampled in between: to those seen on a CPU, by their weight; to those that were runnable and waited for
- * the GIL, as much as they use while no others run, or what is more than the others were there for. If there was none of these, to those that held the GIL; else to all. In whole nanoseconds,
- * whose sum is exactly what was told. */
+ * it used between two readings is given to the stacks sampled in between: to those seen on a CPU, by their weight; to those that waited for the GIL, as
+ * much as they use while no others run, or what is more than the others were there for. If there was none of these, to those that held the GIL; else to
+ * all. In whole nanoseconds, whose sum is exactly what was told. */
 #ifndef SAMPLED_AGGREGATOR_SPREAD_H
 #define SAMPLED_AGGREGATOR_SPREAD_H
 
@@ -20,14 +20,13 @@ struct spread_part {
 struct spread {
 	struct spread_part *parts; /* owned */
 	uint32_t count, room;
-	uint32_t
-		rank; /* the best of those in parts: on a CPU, these and waiting for the GIL, holding it, others; the latter two alone */
+	uint32_t rank;            /* the best of those in parts: on a CPU, there and waiting for the GIL, holding it, waiting for it, others */
 	bool any;                 /* there was a stack, ever: … */
 	uint32_t last;            /* … the latest one, whatever its rank */
 	uint64_t cpu_ns, wait_ns; /* told, but there was no stack at all to give it to */
 	struct {
 		uint64_t cpu_ns, wait_ns, weight_ns;
-	} alone; /* of those that waited for the GIL, while no others ran: decaying sums of what was told, and of their weight */
+	} alone; /* while some waited for the GIL and no others ran: decaying sums of what was told, and of their weight */
 	uint64_t owed_ns; /* of those on a CPU, sampled but not told yet: the kernel counts at its ticks */
 };
 

@@ -94,8 +94,6 @@ void run_close(struct target *target, struct thread *t)
 	t->run.count = 0;
 	t->cputime.ran |= (t->run.status & (STATUS_ON_CPU | STATUS_GIL | STATUS_GIL_WAIT | STATUS_UNKNOWN)) != 0;
 	t->cputime.others = true;
-	if (cputime_is_due(&t->cputime, t->run.t_last_ns))
-		thread_write_time(target, t);
 }
 
 void runs_close_all(struct target *target)
@@ -111,13 +109,18 @@ void runs_settle(struct target *target)
 		thread_write_time(target, target->threads[i]);
 }
 
+/* CPU time is told behind the sample that stands for the latest part of it: on a busy machine a thread that was given a CPU has run for milliseconds when
+ * it is met. */
 void run_close_if_due(struct target *target, struct thread *t, uint64_t now_ns)
 {
 	bool mixed = t->cputime.others && cputime_is_due(&t->cputime, now_ns);
 
 	still_account(target, t);
-	if (t->run.count > 0 && (mixed || now_ns - t->run.t_first_ns >= RUN_NS))
-		run_close(target, t);
+	if (!mixed && (t->run.count == 0 || now_ns - t->run.t_first_ns < RUN_NS))
+		return;
+	run_close(target, t);
+	if (cputime_is_due(&t->cputime, now_ns))
+		thread_write_time(target, t);
 }
 
 void runs_close_due(struct target *target, uint64_t now_ns)

@@ -110,7 +110,7 @@ def blocks(data):
 
 
 # What samples did, for CPU time.
-OTHER, HELD, WAITED, RAN = range(4)
+OTHER, BLOCKED, HELD, WAITED, RAN = range(5)
 
 # kind: 0 Python, 1 native, 2 special. Of a mapping, whose lines are places, first_line is 0, and mapping is as in the recording's MAPPING.
 Symbol = collections.namedtuple("Symbol", "name file first_line kind module mapping")
@@ -123,28 +123,24 @@ class Thread:
         self.counts = collections.Counter()
         self.weight_ns = 0
         self.cpu, self.wait = collections.Counter(), collections.Counter()
-        self.parts, self.rank, self.latest, self.told = [], OTHER, None, [0, 0]
+        self.parts, self.latest, self.told = [], None, [0, 0]
         self.alone, self.owed = [0, 0, 0], 0
 
     def spread(self, frames, weight_ns):
-        """Notes samples for the next TIME: those that ran and those that waited, or only those of the best rank."""
-        rank = (WAITED if self.status & 4 else RAN) if self.status & 1 else HELD if self.status & 2 else OTHER
+        """Notes samples for the next TIME."""
+        waits = self.status & 4
+        rank = (WAITED if waits else RAN) if self.status & 1 else HELD if self.status & 2 else BLOCKED if waits else OTHER
         self.latest = frames
-        if rank < min(self.rank, WAITED) and self.parts:
-            return
-        if not self.parts or (rank > self.rank and self.rank < WAITED):
-            self.parts, self.rank = [], rank
-        self.rank = max(rank, self.rank)
         self.parts.append((rank, frames, weight_ns))
 
-    def weight_of(self, rank):
-        return sum(weight for which, _, weight in self.parts if which == rank)
+    def weight_of(self, *ranks):
+        return sum(weight for which, _, weight in self.parts if which in ranks)
 
-    def share(self, left, rank, whole):
-        """Gives the runs of a rank their parts of [cpu, wait]; takes them off what is left."""
-        all_of, upto, given = self.weight_of(rank), 0, [0, 0]
+    def share(self, left, ranks, whole):
+        """Gives the runs of these ranks their parts of [cpu, wait]; takes them off what is left."""
+        all_of, upto, given = self.weight_of(*ranks), 0, [0, 0]
         for which_rank, frames, part in self.parts if all_of else []:
-            if which_rank != rank:
+            if which_rank not in ranks:
                 continue
             upto += part
             for which, counter in enumerate((self.cpu, self.wait)):
@@ -159,16 +155,19 @@ class Thread:
         parts = [part, min(waited - part, wait_ns)]
         self.owed = min(max(0, ran + self.owed - (cpu_ns - part)), 10_000_000)
         if self.alone[2]:
+            waited += self.weight_of(BLOCKED)
             parts = [min(waited, waited * alone // self.alone[2], most) for alone, most in zip(self.alone, (cpu_ns, wait_ns))]
         return parts
 
     def time(self, cpu_ns, wait_ns):
         left = [self.told[0] + cpu_ns, self.told[1] + wait_ns]
-        if self.rank == RAN and self.parts:
-            left = self.share(left, WAITED, self.part_of_waiting(*left))
-        elif self.parts and self.rank != HELD and (left[0] or self.weight_of(WAITED)):
-            self.alone = [old - old // 16 + new for old, new in zip(self.alone, left + [self.weight_of(WAITED)])]
-        self.told = self.share(left, self.rank, left)
+        best = max((rank for rank, _, _ in self.parts), default=OTHER)
+        waited = self.weight_of(WAITED, BLOCKED)
+        if best == RAN:
+            left = self.share(left, [WAITED if self.weight_of(WAITED) else BLOCKED], self.part_of_waiting(*left))
+        elif best != HELD and waited:
+            self.alone = [old - old // 16 + new for old, new in zip(self.alone, left + [waited])]
+        self.told = self.share(left, [best] if best > BLOCKED else [OTHER, BLOCKED], left)
         if self.latest is not None:
             self.cpu[self.latest] += self.told[0]
             self.wait[self.latest] += self.told[1]
