@@ -149,6 +149,25 @@ bool thread_want(struct thread *t, raddr_t frame, uint64_t tick)
 	return true;
 }
 
+void thread_want_chunk(struct chunk *chunk, uint64_t bytes)
+{
+	chunk->copy_bytes = 2 * bytes < chunk->size_bytes ? (uint32_t)(2 * bytes) : chunk->size_bytes;
+}
+
+bool thread_want_stack(struct thread *t, raddr_t frame, uint32_t bytes)
+{
+	for (uint32_t i = 0; i < t->chunk_count; i++) {
+		struct chunk *chunk = &t->chunks[i];
+		uint64_t end = frame - chunk->base + bytes;
+
+		if (frame < chunk->base || end > chunk->size_bytes || end <= chunk->copy_bytes)
+			continue;
+		thread_want_chunk(chunk, end);
+		return true;
+	}
+	return false;
+}
+
 bool thread_in_chunks(const struct thread *t, raddr_t addr)
 {
 	for (uint32_t i = 0; i < t->chunk_count; i++)

@@ -157,6 +157,10 @@ void thread_order_heap(struct thread *t, uint64_t tick);
 bool thread_want(struct thread *t, raddr_t frame, uint64_t tick);
 /* t->apart, made where there is none yet. NULL: out of memory. */
 struct apart *thread_apart(struct thread *t);
+/* Of this chunk a sample is to read at least so many bytes, which it has, and room to grow. */
+void thread_want_chunk(struct chunk *chunk, uint64_t bytes);
+/* Of the data stack a sample is to read the frame of so many bytes. False: it lies in no chunk, or is read already. */
+bool thread_want_stack(struct thread *t, raddr_t frame, uint32_t bytes);
 /* Whether an address lies in the data stack. */
 bool thread_in_chunks(const struct thread *t, raddr_t addr);
 /* Notes that the thread state points to this cframe now; the one longest unused makes room. */

@@ -212,6 +212,10 @@ int walk_chain(struct walker *w, struct thread *t, raddr_t current)
 
 		if (++steps > 2 * REC_DEPTH_MAX || !frame_may_be(frame))
 			return -EPROTO;
+		if (!bytes && thread_want_stack(t, frame, (uint32_t)abi->frame.bytes)) {
+			w->grew = true;
+			return -EAGAIN;
+		}
 		if (!bytes && abi->frames == FRAMES_STACK && !thread_in_chunks(t, frame)) {
 			if (w->released) {
 				w->grew = true; /* the next look is at one that stands */

@@ -51,7 +51,7 @@ static const uint8_t *chunk_frame(const struct climb *c, uint32_t chunk, raddr_t
 	}
 	if (end > piece->bytes) {
 		c->w->grew = true;
-		of->copy_bytes = 2 * end < of->size_bytes ? (uint32_t)(2 * end) : of->size_bytes;
+		thread_want_chunk(of, end);
 		*ret_err = -EAGAIN;
 		return NULL;
 	}
