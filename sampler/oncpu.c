@@ -128,7 +128,8 @@ bool oncpu_place(const struct oncpu *o, uint64_t *ret_sp, uint64_t *ret_pc)
 	return true;
 }
 
-static int read_letter(struct oncpu *o, char *ret_letter)
+/* Its state, as proc_pid_stat(5) has it, or -errno. */
+static int read_letter(struct oncpu *o)
 {
 	struct proc_stat stat;
 	char text[1024];
@@ -143,17 +144,15 @@ static int read_letter(struct oncpu *o, char *ret_letter)
 		return bytes < 0 && errno != ESRCH ? -errno : -ESRCH;
 	if (proc_stat_parse(&stat, text, (size_t)bytes) != 0)
 		return -EPROTO;
-	*ret_letter = stat.state;
-	return 0;
+	return (unsigned char)stat.state;
 }
 
 static int ask_stat(struct oncpu *o)
 {
-	char letter;
-	int err = read_letter(o, &letter);
+	int letter = read_letter(o);
 
-	if (err)
-		return err;
+	if (letter < 0)
+		return letter;
 	o->place_bytes = 0;
 	o->state = letter == 'R' ? ONCPU_RUNNABLE : ONCPU_BLOCKED;
 	return 0;
@@ -163,9 +162,7 @@ static int ask_stat(struct oncpu *o)
  * and more where a hypervisor has that CPU. Its state is 'R' by then (TASK_WAKING, include/linux/sched.h). */
 static void doubt_blocked(struct oncpu *o)
 {
-	char letter;
-
-	if (o->state != ONCPU_BLOCKED || o->number != -1 || read_letter(o, &letter) != 0 || letter != 'R')
+	if (o->state != ONCPU_BLOCKED || o->number != -1 || read_letter(o) != 'R')
 		return;
 	o->state = ONCPU_RUNNABLE;
 	o->place_bytes = 0;

@@ -35,7 +35,7 @@ func spin(n int) (sum int) {
 func main() {
 	cpu, _ := os.Create("cpu.pb.gz")
 	pprof.StartCPUProfile(cpu)
-	for i := 0; i < 700; i++ { // a second or so, on however busy a machine
+	for i := 0; i < 2100; i++ { // a second or more, on however busy a machine
 		spin(2000000)
 	}
 	pprof.StopCPUProfile()

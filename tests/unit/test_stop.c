@@ -131,6 +131,7 @@ Test(stop, a_process_that_is_stopped_stays_so)
 	struct stopper stopper = {.pending_count = 0};
 	struct rec_facts facts = {0};
 	pid_t pid = spinner();
+	uint64_t turns, until_ns;
 	struct stop stop;
 	int err;
 
@@ -139,9 +140,13 @@ Test(stop, a_process_that_is_stopped_stays_so)
 		sched_yield();
 	err = stop_thread(&stopper, pid, pid, &stop);
 	cr_assert_eq(err, 0, "%s", strerror(-err));
+	turns = shared->turns;
 	stop_release(&stopper, &stop, &facts);
-	usleep(1000);
+	until_ns = clock_now_ns() + 5 * NS_PER_S;
+	while (state_of(pid) != 'T' && clock_now_ns() < until_ns) /* it is woken to stop again */
+		sched_yield();
 	cr_expect_eq(state_of(pid), 'T');
+	cr_expect_eq(shared->turns, turns, "it ran in between");
 	kill(pid, SIGCONT);
 	cr_expect(goes_on());
 	end(pid);
