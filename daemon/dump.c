@@ -21,7 +21,7 @@
 #define PATIENCE_NS (2 * NS_PER_S)
 
 static const char usage[] =
-	"sampled dump PID [--json] [--native] [--blocking], or dump --core FILE [--exe FILE] [--json]";
+	"sampled dump PID [--json] [--native] [--blocking], or dump --core FILE [--exe FILE] [--json] [--native]";
 
 struct files {
 	const char *paths[DUMP_FILES_MAX];
@@ -136,8 +136,9 @@ static int check_core(const struct request *request, int operands, struct fault 
 		return request->files.count ? fault_set(fault, -EINVAL, usage, "--exe: goes with --core") : 0;
 	if (operands)
 		return fault_set(fault, -EINVAL, usage, "--core %s: a core or a process, not both", request->core);
-	if (request->sampling.native || request->sampling.blocking)
-		return fault_set(fault, -EINVAL, usage, "--core %s: no thread of it can be stopped", request->core);
+	if (request->sampling.blocking)
+		return fault_set(fault, -EINVAL, usage, "--core %s: its threads stand, --blocking is for a process",
+		                 request->core);
 	return 0;
 }
 
@@ -173,6 +174,7 @@ int dump_main(int argc, char **argv)
 	if (first < 0 || check_core(&request, argc - first, &fault) ||
 	    (!request.core && read_operand(argc, argv, first, &request.pid, &fault)))
 		return error_usage(&fault);
-	return request.core ? (int)dump_core(request.core, request.files.paths, request.files.count, request.json)
+	return request.core ? (int)dump_core(request.core, request.files.paths, request.files.count,
+	                                     request.sampling.native, request.json)
 	                    : (int)dump_process(&request);
 }

@@ -77,6 +77,7 @@ enum exit_status dump_target(struct target *target, const struct sampler_options
 
 /* dump_core.c: sampled dump --core. `files`: what --exe named. An exit status. */
 enum { DUMP_FILES_MAX = 16 };
-enum exit_status dump_core(const char *path, const char *const *files, size_t file_count, bool json);
+enum exit_status dump_core(const char *path, const char *const *files, size_t file_count, enum native_frames native,
+                           bool json);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sampled dump --core FILE [--exe FILE] [--json] */
+/* sampled dump --core FILE [--exe FILE] [--json] [--native] */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -69,38 +69,60 @@ static void tell_losses(const struct core *core, const char *path)
 		           path);
 }
 
-enum exit_status dump_core(const char *path, const char *const *files, size_t file_count, bool json)
+static enum exit_status dump_opened(struct dump_origin *origin, const struct sampler_options *sampling, bool json)
 {
-	const struct sampler_options sampling = {.gc = true};
-	struct dump_origin origin = {.core_path = path};
+	const char *path = origin->core_path;
 	struct target *target = NULL;
 	struct fault fault = {0};
 	enum exit_status status;
-	int err = core_open(&origin.core, path, &fault);
+	int err = target_open_core(&target, origin->core, &fault);
+
+	if (err) {
+		/* To try again does not help, and where a file is missing the memory need not be damaged. */
+		if (tell_files(origin->core) > 0 || err == -EAGAIN)
+			fault.hint[0] = '\0';
+		error_fault(&fault, "cannot read core file %s", path);
+		status = error_status(err);
+	} else {
+		status = dump_target(target, sampling, origin, json, path);
+		tell_files(origin->core);
+	}
+	target_free(target);
+	return status;
+}
+
+static enum exit_status open_core(struct core **ret_core, const char *path, const char *const *files, size_t file_count)
+{
+	struct fault fault = {0};
+	int err = core_open(ret_core, path, &fault);
 
 	if (err) {
 		error_fault(&fault, "cannot read core file %s", path);
 		return error_status(err);
 	}
 	for (size_t i = 0; i < file_count; i++)
-		if (core_add_file(origin.core, files[i], &fault)) {
+		if (core_add_file(*ret_core, files[i], &fault)) {
 			error_fault(&fault, "--exe %s", files[i]);
-			core_free(origin.core);
+			core_free(*ret_core);
 			return EXIT_USAGE;
 		}
+	return EXIT_DONE;
+}
+
+enum exit_status dump_core(const char *path, const char *const *files, size_t file_count, enum native_frames native,
+                           bool json)
+{
+	const struct sampler_options sampling = {.gc = true, .native = native};
+	struct dump_origin origin = {.core_path = path};
+	enum exit_status status = open_core(&origin.core, path, files, file_count);
+
+	if (status != EXIT_DONE)
+		return status;
 	tell_losses(origin.core, path);
-	err = target_open_core(&target, origin.core, &fault);
-	if (err) {
-		/* To try again does not help, and where a file is missing the memory need not be damaged. */
-		if (tell_files(origin.core) > 0 || err == -EAGAIN)
-			fault.hint[0] = '\0';
-		error_fault(&fault, "cannot read core file %s", path);
-		status = error_status(err);
-	} else {
-		status = dump_target(target, &sampling, &origin, json, path);
-		tell_files(origin.core);
-	}
-	target_free(target);
+	origin.naming = naming_new(native, false);
+	naming_set_core(origin.naming, origin.core);
+	status = dump_opened(&origin, &sampling, json);
+	naming_free(origin.naming);
 	core_free(origin.core);
 	return status;
 }

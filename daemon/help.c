@@ -85,7 +85,7 @@ static const char profile_options[] =
 
 static const char dump_usage[] =
 	"sampled dump PID [options]\n"
-	"sampled dump --core FILE [--exe FILE] [--json]\n"
+	"sampled dump --core FILE [--exe FILE] [--json] [--native]\n"
 	"\n"
 	"Prints the stack of every Python thread of a process, innermost frame first, without stopping it;\n"
 	"or of one that died, from its core file.\n"

@@ -43,6 +43,7 @@ struct naming {
 	pid_t *pids; /* by the targets' ids; 0: not known. The taking thread's own */
 	uint32_t pid_room;
 	pid_t only;      /* of all others; 0: not known */
+	struct core *core; /* all is this one's, not a process'; NULL */
 	bool complained; /* the writing thread's own */
 };
 
@@ -200,7 +201,7 @@ static void add_late(struct naming *n)
 	pthread_mutex_unlock(&n->lock);
 }
 
-static int open_file(pid_t pid, const struct rec_mapping *record, const char *path)
+static int open_file(const struct naming *n, pid_t pid, const struct rec_mapping *record, const char *path)
 {
 	struct proc_map map = {.start = record->start,
 	                       .end = record->end,
@@ -211,8 +212,12 @@ static int open_file(pid_t pid, const struct rec_mapping *record, const char *pa
 	                       .dev_major = record->dev_major,
 	                       .dev_minor = record->dev_minor,
 	                       .path = path};
-	int fd = path[0] == '/' ? proc_open_mapped(pid, &map) : -1;
+	int fd = -1;
 
+	if (n->core)
+		fd = core_open_mapped(n->core, &map);
+	else if (path[0] == '/')
+		fd = proc_open_mapped(pid, &map);
 	return fd >= 0 ? fd : -1;
 }
 
@@ -255,10 +260,10 @@ static void note_mapping(struct naming *n, const struct rec_mapping *record)
 		note_memory(n, pid, &module);
 		return;
 	}
-	if (pid) {
-		module.fd = open_file(pid, record, path);
+	if (pid || n->core)
+		module.fd = open_file(n, pid, record, path);
+	if (pid)
 		module.root_fd = open_root(pid, false);
-	}
 	names_add(n->names, &module);
 }
 
@@ -266,6 +271,12 @@ void naming_set_pid(struct naming *naming, pid_t pid)
 {
 	if (naming)
 		naming->only = pid;
+}
+
+void naming_set_core(struct naming *naming, struct core *core)
+{
+	if (naming)
+		naming->core = core;
 }
 
 void naming_take(struct naming *naming, const struct rec_head *record)

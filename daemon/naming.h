@@ -10,6 +10,7 @@
 
 #include "aggregator/profile.h"
 #include "daemon/options.h"
+#include "sampler/core.h"
 #include "sampler/record.h"
 
 struct naming;
@@ -21,6 +22,8 @@ void naming_free(struct naming *naming);
 
 /* The process of targets that no record told of: a dump has one alone. */
 void naming_set_pid(struct naming *naming, pid_t pid);
+/* All targets are this core, which must outlive `naming`. */
+void naming_set_core(struct naming *naming, struct core *core);
 /* Looks at a record of the stream. In the thread that takes them. */
 void naming_take(struct naming *naming, const struct rec_head *record);
 /* Gives the profile names, as far as they are found; what fails is reported, once. In the thread that writes profiles. */

@@ -210,6 +210,7 @@ int core_open(struct core **ret_core, const char *path, struct fault *fault)
 		return fault_set(fault, -ENOMEM, "", "out of memory");
 	}
 	*core = (struct core){.fd = fd, .bytes = (uint64_t)st.st_size, .uid = st.st_uid, .gid = st.st_gid};
+	pthread_mutex_init(&core->lock, NULL);
 	err = check_header(core, &file, fault);
 	if (!err)
 		err = take_headers(core, &file, fault);
@@ -237,6 +238,7 @@ void core_free(struct core *core)
 	free(core->segments);
 	free(core->threads);
 	free(core->auxv);
+	pthread_mutex_destroy(&core->lock);
 	close(core->fd);
 	free(core);
 }

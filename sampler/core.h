@@ -4,7 +4,7 @@
  * there.
  *
  * Mappings of files are mostly not in a core, since the files have them: they are read from the file of that name if its build id
- * is that of the one that was mapped, or from one given with core_add_file(). One thread at a time. */
+ * is that of the one that was mapped, or from one given with core_add_file(). One thread at a time, but for core_open_mapped(). */
 #ifndef SAMPLED_SAMPLER_CORE_H
 #define SAMPLED_SAMPLER_CORE_H
 
@@ -73,7 +73,7 @@ struct core_file core_file(const struct core *core, size_t i);
 
 /* As remote_read_some(). */
 ssize_t core_read_some(struct core *core, raddr_t addr, void *to, size_t bytes);
-/* As proc_maps_each(): mappings of files, in rising order; inode is the file's index plus 1. */
+/* As proc_maps_each(): mappings of files, whose inode is the file's index plus 1, and code that lies in none, in rising order. */
 int core_maps_each(struct core *core, int (*fn)(void *context, const struct proc_map *map), void *context);
 /* As proc_open_mapped(). */
 int core_open_mapped(struct core *core, const struct proc_map *map);

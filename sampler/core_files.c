@@ -20,6 +20,8 @@ enum {
 	NOTES_BYTES_MAX = 4096,
 };
 
+#define PAGE_BYTES UINT64_C(4096)
+
 ssize_t core_add_mapped(struct core *core, const char *path, size_t path_bytes)
 {
 	struct core_mapped *file;
@@ -88,6 +90,18 @@ static bool read_elf(const struct elf_bytes *elf, uint64_t at, void *to, size_t 
 	return at <= INT64_MAX && pread(elf->fd, to, bytes, (off_t)at) == (ssize_t)bytes;
 }
 
+/* The program headers. How many they are; 0: it is no ELF file, or not all of them are there. */
+static unsigned read_headers(const struct elf_bytes *elf, Elf64_Phdr headers[HEADERS_MAX])
+{
+	Elf64_Ehdr file;
+
+	if (!read_elf(elf, 0, &file, sizeof(file)) || memcmp(file.e_ident, ELFMAG, SELFMAG) != 0 ||
+	    file.e_ident[EI_CLASS] != ELFCLASS64 || file.e_phentsize != sizeof(headers[0]) ||
+	    file.e_phnum > HEADERS_MAX || !read_elf(elf, file.e_phoff, headers, file.e_phnum * sizeof(headers[0])))
+		return 0;
+	return file.e_phnum;
+}
+
 /* The GNU build id among these notes. */
 static uint32_t id_in_notes(const char *notes, size_t bytes, uint8_t *to)
 {
@@ -122,14 +136,9 @@ static uint32_t read_build_id(const struct elf_bytes *elf, uint8_t *to)
 {
 	Elf64_Phdr headers[HEADERS_MAX];
 	char notes[NOTES_BYTES_MAX];
-	Elf64_Ehdr file;
+	unsigned count = read_headers(elf, headers);
 
-	if (!read_elf(elf, 0, &file, sizeof(file)) || memcmp(file.e_ident, ELFMAG, SELFMAG) != 0 ||
-	    file.e_ident[EI_CLASS] != ELFCLASS64 || file.e_phentsize != sizeof(headers[0]) ||
-	    file.e_phnum > HEADERS_MAX || file.e_phnum == 0 ||
-	    !read_elf(elf, file.e_phoff, headers, file.e_phnum * sizeof(headers[0])))
-		return 0;
-	for (unsigned i = 0; i < file.e_phnum; i++) {
+	for (unsigned i = 0; i < count; i++) {
 		uint32_t bytes;
 
 		if (headers[i].p_type != PT_NOTE || headers[i].p_filesz > sizeof(notes) ||
@@ -215,29 +224,87 @@ uint64_t core_program(const struct core *core)
 	return map ? (uint64_t)map->file + 1 : 0;
 }
 
+/* Whether the mapped file's own headers call what was mapped there code. */
+static bool is_code(const struct core *core, const struct core_map *map)
+{
+	const struct core_map *first = map;
+	Elf64_Phdr headers[HEADERS_MAX];
+	unsigned count;
+
+	while (first > core->maps && first->file_off > 0 && first[-1].file == map->file)
+		first--;
+	count = first->file_off == 0 ? read_headers(&(struct elf_bytes){.core = core, .addr = first->start}, headers)
+	                             : 0;
+	for (unsigned i = 0; i < count; i++) {
+		uint64_t from = headers[i].p_offset & ~(PAGE_BYTES - 1);
+
+		if (headers[i].p_type == PT_LOAD && (headers[i].p_flags & PF_X) && map->file_off >= from &&
+		    map->file_off - from < headers[i].p_filesz + (headers[i].p_offset - from))
+			return true;
+	}
+	return false;
+}
+
+/* Code in memory that begins in [from, to), between mappings of files: the kernel's, and what was made while the program ran. `at`: the first segment
+ * that was not looked at yet. */
+static int tell_memory(const struct core *core, size_t *at, raddr_t from, raddr_t to,
+                       int (*fn)(void *context, const struct proc_map *map), void *context)
+{
+	const raddr_t vdso = core_auxv(core, AT_SYSINFO_EHDR);
+	int stop = 0;
+
+	for (; !stop && *at < core->segment_count && core->segments[*at].start < to; ++*at) {
+		const struct core_segment *segment = &core->segments[*at];
+		uint64_t room = to - segment->start;
+		bool is_vdso = vdso != 0 && segment->start == vdso;
+		const struct proc_map found = {
+			.start = segment->start,
+			.end = segment->start + (segment->memory_bytes < room ? segment->memory_bytes : room),
+			.readable = true,
+			.writable = segment->writable,
+			.executable = true,
+			.path = is_vdso ? "[vdso]" : "",
+		};
+
+		if (segment->start >= from && (segment->executable || is_vdso))
+			stop = fn(context, &found);
+	}
+	return stop;
+}
+
+static int tell_file(const struct core *core, const struct core_map *map,
+                     int (*fn)(void *context, const struct proc_map *map), void *context)
+{
+	const struct core_segment *next, *segment = core_find_segment(core, map->start, &next);
+	const struct proc_map found = {
+		.start = map->start,
+		.end = map->end,
+		.file_off = map->file_off,
+		.readable = true,
+		.writable = segment && segment->writable,
+		/* Debuggers leave out the code, and mark nothing as code. */
+		.executable = (segment && segment->executable) ||
+	                      (map->file_off == 0 && begins_elf(core, map->start)) || is_code(core, map),
+		.inode = (uint64_t)map->file + 1,
+		.path = core->files[map->file].path,
+	};
+
+	return fn(context, &found);
+}
+
 int core_maps_each(struct core *core, int (*fn)(void *context, const struct proc_map *map), void *context)
 {
-	for (size_t i = 0; i < core->map_count; i++) {
-		const struct core_map *map = &core->maps[i];
-		const struct core_segment *next, *segment = core_find_segment(core, map->start, &next);
-		const struct proc_map found = {
-			.start = map->start,
-			.end = map->end,
-			.file_off = map->file_off,
-			.readable = true,
-			.writable = segment && segment->writable,
-			/* Debuggers leave out the code, and mark nothing as code. */
-			.executable = (segment && segment->executable) ||
-		                      (map->file_off == 0 && begins_elf(core, map->start)),
-			.inode = (uint64_t)map->file + 1,
-			.path = core->files[map->file].path,
-		};
-		int stop = fn(context, &found);
+	size_t segment = 0;
+	raddr_t end = 0;
+	int stop = 0;
 
-		if (stop)
-			return stop;
+	for (size_t i = 0; !stop && i < core->map_count; i++) {
+		stop = tell_memory(core, &segment, end, core->maps[i].start, fn, context);
+		if (!stop)
+			stop = tell_file(core, &core->maps[i], fn, context);
+		end = core->maps[i].end;
 	}
-	return 0;
+	return stop ? stop : tell_memory(core, &segment, end, UINT64_MAX, fn, context);
 }
 
 /* Opens a regular file, without waiting and without waking a device. `follow`: through a link at the end of its name. */
@@ -299,10 +366,14 @@ static void look_for(struct core *core, struct core_mapped *file)
 int core_file_fd(struct core *core, size_t i)
 {
 	struct core_mapped *file = &core->files[i];
+	int fd;
 
+	pthread_mutex_lock(&core->lock);
 	if (!file->looked_for)
 		look_for(core, file);
-	return file->fd >= 0 ? file->fd : -ENOENT;
+	fd = file->fd >= 0 ? file->fd : -ENOENT;
+	pthread_mutex_unlock(&core->lock);
+	return fd;
 }
 
 int core_open_mapped(struct core *core, const struct proc_map *map)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a core tells where a living process is asked by way of the kernel. Its numbers may be another process' by now, so that nothing
  * is looked up in /proc. */
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -105,6 +106,19 @@ static void open_oncpu(const struct remote *r, struct oncpu *o, pid_t tid)
 	oncpu_fix(o, tid, state, futex);
 }
 
+static bool registers(const struct remote *r, pid_t tid, struct unwind_regs *ret_regs)
+{
+	const struct core_thread *thread = tid > 0 ? core_find_thread(r->core, 0, tid) : NULL;
+	struct user_regs_struct user;
+
+	if (!thread)
+		return false;
+	static_assert(sizeof(user) == sizeof(thread->registers), "elf_gregset_t is its words");
+	memcpy(&user, thread->registers, sizeof(user));
+	regs_take(ret_regs, &user);
+	return true;
+}
+
 const struct host host_core = {
 	.check = check,
 	.is_same = is_same,
@@ -117,4 +131,5 @@ const struct host host_core = {
 	.find_tid = find_tid,
 	.thread_start = thread_start,
 	.open_oncpu = open_oncpu,
+	.registers = registers,
 };

@@ -4,6 +4,7 @@
 #define SAMPLED_SAMPLER_CORE_STATE_H
 
 #include <elf.h>
+#include <pthread.h>
 
 #include "sampler/core.h"
 
@@ -44,6 +45,7 @@ struct core {
 	size_t segment_count;
 	struct core_map *maps; /* owned; likewise */
 	size_t map_count, map_room;
+	pthread_mutex_t lock;      /* guards what files are looked for: who gives names asks for them while the memory is read */
 	struct core_mapped *files; /* owned */
 	size_t file_count, file_room;
 	size_t open_files;

@@ -104,7 +104,7 @@ static struct exact_thread *exact_of(const struct target *target, struct thread 
 	if (!t->exact)
 		return NULL;
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", (int)target->proc.pid, (int)t->tid);
-	t->exact->schedstat_fd = t->tid > 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	t->exact->schedstat_fd = t->tid > 0 && !target->remote.core ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 	t->exact->stack_bytes =
 		target->options->native_stack_bytes ? target->options->native_stack_bytes : NATIVE_STACK_BYTES;
 	return t->exact;
@@ -188,8 +188,12 @@ static int sample_standing(struct target *target, struct thread *t, struct walke
 	for (uint32_t i = 0; err == -EAGAIN && i < ATTEMPTS; i++) {
 		w->grew = w->exhausted = false;
 		w->doubted = 0;
-		err = t->oncpu.state == ONCPU_RUNNABLE ? exact_look_at_running(target, t, w, look, i > 0)
-		                                       : exact_look_at_blocked(target, t, w, look);
+		if (target->remote.core)
+			err = exact_look_at_core(target, t, w, look);
+		else if (t->oncpu.state == ONCPU_RUNNABLE)
+			err = exact_look_at_running(target, t, w, look, i > 0);
+		else
+			err = exact_look_at_blocked(target, t, w, look);
 		if (w->doubted)
 			recheck_doubted(target, t, w);
 		if (!err)
@@ -276,11 +280,35 @@ void exact_end(struct target *target, struct thread *t)
 		lose_waiting(target, t, -ESRCH);
 }
 
+/* To 3.11 a subinterpreter's state keeps the ids of the thread that made it, whichever runs it: the state of that thread's own has them, too. What that
+ * thread's registers and native stack are is not this one's. */
+static bool has_anothers_ids(const struct target *target, const struct thread *t)
+{
+	const struct interp *interp = target_interp(target, t->interp);
+
+	if (!interp || interp->id == 0)
+		return false;
+	for (uint32_t i = 0; i < target->thread_count; i++)
+		if (target->threads[i] != t && target->threads[i]->thread_id == t->thread_id)
+			return true;
+	return false;
+}
+
+static int sample_as_it_moves(struct target *target, struct thread *t, struct walker *w, struct sample *sample)
+{
+	int err = -EAGAIN;
+
+	w->stands = false;
+	for (uint32_t i = 0; err == -EAGAIN && i < ATTEMPTS; i++)
+		err = sample_moving(target, t, w, sample->weight_ns, &sample->status);
+	return err;
+}
+
 void exact_sample(struct target *target, struct thread *t, struct walker *w)
 {
 	struct sample sample = {.count = 1, .t_first_ns = w->now_ns, .now_ns = w->now_ns};
 	struct look look = {.has_regs = false};
-	bool stood = true;
+	bool moving = has_anothers_ids(target, t);
 	int err;
 
 	sample.weight_ns = sample_weight(target, t, w->now_ns);
@@ -289,19 +317,19 @@ void exact_sample(struct target *target, struct thread *t, struct walker *w)
 	err = exact_of(target, t) ? oncpu_ask(&t->oncpu, w->now_ns) : -ENOMEM;
 	if (err == -ESRCH)
 		status_gone(target, t);
-	if (!err && waits_for_stop(target, t)) {
+	if (!err && !moving && waits_for_stop(target, t)) {
 		target->facts.attempts++;
 		wait_for_stop(t, &sample);
 		return;
 	}
-	if (!err && take_again(target, t, &sample)) {
+	if (!err && !moving && take_again(target, t, &sample)) {
 		target->facts.attempts++;
 		t->taken = true;
 		return;
 	}
 	if (!err) {
 		t->exact->stood = false;
-		err = sample_standing(target, t, w, &look, &sample.status);
+		err = moving ? 0 : sample_standing(target, t, w, &look, &sample.status);
 	}
 	if (err == -ETIMEDOUT) {
 		target->facts.stops_given_up++;
@@ -311,10 +339,11 @@ void exact_sample(struct target *target, struct thread *t, struct walker *w)
 	}
 	if (err == -EBUSY || err == -EPERM) {
 		target->facts.stops_given_up++;
-		w->stands = stood = false;
-		for (uint32_t i = 0; i == 0 || (err == -EAGAIN && i < ATTEMPTS); i++)
-			err = sample_moving(target, t, w, sample.weight_ns, &sample.status);
+		moving = true;
+		err = 0;
 	}
+	if (!err && moving)
+		err = sample_as_it_moves(target, t, w, &sample);
 	if (err == 0 && sample_is_shadow(target, t)) {
 		t->taken = t->shadow = true;
 		t->exact->stood = false;
@@ -322,7 +351,7 @@ void exact_sample(struct target *target, struct thread *t, struct walker *w)
 	}
 	target->facts.attempts++;
 	if (!err)
-		err = take(target, t, w, stood ? &look : NULL, &sample);
+		err = take(target, t, w, moving ? NULL : &look, &sample);
 	t->taken = err == 0;
 	if (err && t->exact)
 		t->exact->stood = false; /* the latest sample is an older one than what was read */

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "sampler/collector.h"
+#include "sampler/host.h"
 #include "sampler/look.h"
 
 #define LOOKS_STANDING   8u /* reads within one stop, from the second attempt on */
@@ -170,6 +171,12 @@ int exact_look_at_blocked(struct target *target, struct thread *t, struct walker
 	if (!counted)
 		return oncpu_ask(&t->oncpu, w->now_ns) == 0 && t->oncpu.state != ONCPU_RUNNABLE ? 0 : -EAGAIN;
 	return t->exact->stood ? 0 : -EAGAIN;
+}
+
+int exact_look_at_core(struct target *target, struct thread *t, struct walker *w, struct look *look)
+{
+	look->has_regs = host_of(&target->remote)->registers(&target->remote, t->tid, &look->regs);
+	return exact_look_at_standing(target, t, w, look);
 }
 
 /* How much of the stack the next sample copies: at least what this one needed, twice as much where it was not enough. It falls slowly: a

@@ -42,6 +42,8 @@ bool exact_slices(const struct exact_thread *thread, uint64_t *ret_slices);
 int exact_look_at_running(struct target *target, struct thread *t, struct walker *w, struct look *look, bool again);
 /* Of a blocked one: -EAGAIN where it has run meanwhile. */
 int exact_look_at_blocked(struct target *target, struct thread *t, struct walker *w, struct look *look);
+/* Of one in a core. */
+int exact_look_at_core(struct target *target, struct thread *t, struct walker *w, struct look *look);
 /* Of one that stands anyway. */
 int exact_look_at_standing(struct target *target, struct thread *t, struct walker *w, struct look *look);
 /* Its native stack, from the copy; NULL: not to be had. Valid until the next one. */

@@ -113,6 +113,14 @@ static void open_oncpu(const struct remote *r, struct oncpu *o, pid_t tid)
 	oncpu_open(o, r->pid, tid);
 }
 
+static bool registers(const struct remote *r, pid_t tid, struct unwind_regs *ret_regs)
+{
+	(void)r;
+	(void)tid;
+	(void)ret_regs;
+	return false;
+}
+
 const struct host host_process = {
 	.check = check,
 	.is_same = is_same,
@@ -125,6 +133,7 @@ const struct host host_process = {
 	.find_tid = find_tid,
 	.thread_start = thread_start,
 	.open_oncpu = open_oncpu,
+	.registers = registers,
 };
 
 const struct host *host_of(const struct remote *r)

@@ -12,6 +12,7 @@
 #include "base/fault.h"
 #include "sampler/oncpu.h"
 #include "sampler/procfs.h"
+#include "sampler/regs.h"
 #include "sampler/remote.h"
 
 struct host {
@@ -35,6 +36,8 @@ struct host {
 	uint64_t (*thread_start)(const struct remote *r, pid_t tid);
 	/* As oncpu_open(). */
 	void (*open_oncpu)(const struct remote *r, struct oncpu *o, pid_t tid);
+	/* The registers of a thread that stands for good. False: they are not known, or it lives. */
+	bool (*registers)(const struct remote *r, pid_t tid, struct unwind_regs *ret_regs);
 };
 
 const struct host *host_of(const struct remote *r);

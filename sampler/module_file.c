@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "sampler/host.h"
+
 enum { VDSO_BYTES_MAX = 256 * 1024 };
 
 /* Made while the program runs, though a file of the kernel's stands behind it. */
@@ -90,7 +92,7 @@ static int open_bytes(const struct module_file *file, const struct remote *remot
 	}
 	if (file->flags & MAPPING_MEMORY || file->map.inode == 0)
 		return -ENOENT;
-	fd = proc_open_mapped(remote->pid, map);
+	fd = host_of(remote)->open_mapped(remote, map);
 	if (fd < 0)
 		return fd;
 	*ret_bytes = (struct elf_bytes){.fd = fd};

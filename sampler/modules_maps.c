@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sampler/host.h"
 #include "sampler/module_file.h"
 
 enum { MODULES_MAX = 8192 };
@@ -223,7 +224,7 @@ int modules_read_maps(struct modules *m)
 
 	if (!r.list)
 		return -ENOMEM;
-	err = proc_maps_each(m->remote->pid, take_map, &r);
+	err = host_of(m->remote)->maps_each(m->remote, take_map, &r);
 	if (err == 0)
 		err = part_with(m, &r);
 	if (err) {

@@ -252,26 +252,6 @@ void stopper_collect(struct stopper *stopper)
 		stop_release(stopper, &stop, &ignored);
 }
 
-/* From the kernel's order to DWARF's. */
-static void take_registers(struct unwind_regs *regs, const struct user_regs_struct *user)
-{
-	regs->known = 0;
-#if defined(__x86_64__)
-	const uint64_t values[UNWIND_REGS] = {user->rax, user->rdx, user->rcx, user->rbx, user->rsi, user->rdi,
-	                                      user->rbp, user->rsp, user->r8,  user->r9,  user->r10, user->r11,
-	                                      user->r12, user->r13, user->r14, user->r15, user->rip};
-#elif defined(__aarch64__)
-	uint64_t values[UNWIND_REGS];
-
-	for (unsigned i = 0; i < 31; i++)
-		values[i] = user->regs[i];
-	values[UNWIND_SP] = user->sp;
-	values[UNWIND_IP] = user->pc;
-#endif
-	for (unsigned i = 0; i < UNWIND_REGS; i++)
-		unwind_set(regs, i, values[i]);
-}
-
 int stop_registers(const struct stop *stop, struct unwind_regs *ret_regs, bool *ret_interrupted)
 {
 	struct user_regs_struct user;
@@ -281,7 +261,7 @@ int stop_registers(const struct stop *stop, struct unwind_regs *ret_regs, bool *
 		return -errno;
 	if (into.iov_len != sizeof(user))
 		return -ENOTSUP; /* a 32-bit one */
-	take_registers(ret_regs, &user);
+	regs_take(ret_regs, &user);
 	*ret_interrupted = is_interrupted(&user);
 	return 0;
 }

@@ -8,16 +8,8 @@
 #include <stdint.h>
 
 #include "sampler/modules.h"
+#include "sampler/regs.h"
 #include "sampler/remote.h"
-
-/* Registers by their DWARF numbers (System V psABI for x86-64, figure 3.36; for aarch64: "DWARF for the Arm 64-bit Architecture"). */
-#if defined(__x86_64__)
-enum { UNWIND_FP = 6, UNWIND_SP = 7, UNWIND_IP = 16, UNWIND_REGS = 17 };
-#elif defined(__aarch64__)
-enum { UNWIND_FP = 29, UNWIND_SP = 31, UNWIND_IP = 32, UNWIND_REGS = 33 };
-#else
-#error "unknown machine: how are its registers numbered?"
-#endif
 
 /* Whether callers are found at all: on aarch64 nobody has tried it yet, so each stack is its innermost frame, and UNWIND_CUT. */
 #if defined(__x86_64__)
@@ -25,22 +17,6 @@ enum { UNWIND_CALLERS = 1 };
 #else
 enum { UNWIND_CALLERS = 0 };
 #endif
-
-struct unwind_regs {
-	uint64_t values[UNWIND_REGS];
-	uint64_t known; /* a bit each */
-};
-
-static inline bool unwind_knows(const struct unwind_regs *regs, unsigned number)
-{
-	return number < UNWIND_REGS && regs->known >> number & 1;
-}
-
-static inline void unwind_set(struct unwind_regs *regs, unsigned number, uint64_t value)
-{
-	regs->values[number] = value;
-	regs->known |= UINT64_C(1) << number;
-}
 
 enum unwind_end {
 	UNWIND_ROOT, /* the thread's first function: the tables say that it has no caller */

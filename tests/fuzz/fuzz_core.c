@@ -30,9 +30,19 @@ static int write_core(const uint8_t *data, size_t bytes)
 	return fd;
 }
 
+static int check_order(void *context, const struct proc_map *map)
+{
+	raddr_t *end = context;
+
+	expect(map->start >= *end && map->end > map->start && map->path);
+	*end = map->end;
+	return 0;
+}
+
 static void look(struct core *core)
 {
 	struct candidates all = {0};
+	raddr_t end = 0;
 	struct pyproc proc;
 	struct fault fault = {0};
 	struct remote remote;
@@ -53,10 +63,14 @@ static void look(struct core *core)
 	for (size_t i = 0; i < core->file_count; i++)
 		expect(strlen(core->files[i].path) <= 4096 + 16 && core->files[i].told.build_id_bytes <= BUILD_ID_MAX);
 	for (size_t i = 0; i < core_thread_count(core) && i < LOOKS_MAX; i++) {
+		struct unwind_regs regs;
 		struct oncpu state;
 
 		host_core.open_oncpu(&remote, &state, core_thread(core, i)->tid);
+		if (host_core.registers(&remote, core_thread(core, i)->tid, &regs))
+			expect(unwind_knows(&regs, UNWIND_IP) && unwind_knows(&regs, UNWIND_SP));
 	}
+	expect(host_core.maps_each(&remote, check_order, &end) == 0);
 	expect(host_core.command_line(&remote, text, sizeof(text)) == 0 && memchr(text, '\0', sizeof(text)));
 	expect(candidates_collect(&all, &remote) == 0);
 	candidates_release(&all);

@@ -104,6 +104,12 @@ class Profile:
         return sum(stack.count for stack in self.stacks)
 
 
+def dumped(thread):
+    """The Stack of a thread in the JSON of `sampled dump`."""
+    frames = [Frame(frame.get("kind") or "python", frame["name"], frame["file"], frame["line"], frame.get("module") or "") for frame in thread["frames"]]
+    return Stack(thread, named(frames[::-1]), 1, {})
+
+
 def named(frames):
     """Frames of a stripped module by the names that it does not have any more. One that is in it must not be missing."""
     return [with_name(frame) for frame in frames]

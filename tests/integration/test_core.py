@@ -14,49 +14,15 @@ import unittest
 
 import cli
 import support
+from cores import gcore, kernel_core, needs_gcore, needs_kernel_core
 
 # Without arenas of 64 MiB a thread, which gcore writes whole.
 ENVIRONMENT = dict(os.environ, MALLOC_ARENA_MAX="1", PYTHONDONTWRITEBYTECODE="1")
 WITH_FILES = "0x7f"  # coredump_filter (core(5)): file mappings as well
 
 
-def kernel_writes_here():
-    with open("/proc/sys/kernel/core_pattern") as file:
-        return re.match(r"[^|/]", file.read()) is not None
-
-
-needs_gcore = unittest.skipUnless(shutil.which("gcore"), "no gcore on this machine (package gdb)")
-needs_kernel_core = unittest.skipUnless(
-    kernel_writes_here(), "kernel.core_pattern leads the kernel's cores elsewhere; this test does not change it"
-)
-
-
 def corpse(python, *args, **extra):
     return support.Target(python, "corpse.py", *args, env=dict(ENVIRONMENT, **extra))
-
-
-def gcore(target, filter_bits=None):
-    if filter_bits:
-        with open("/proc/%d/coredump_filter" % target.pid, "w") as file:
-            file.write(filter_bits)
-    done = subprocess.run(
-        ["gcore", "-o", target.path("gcore"), str(target.pid)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL
-    )
-    path = target.path("gcore.%d" % target.pid)
-    assert done.returncode == 0 and os.path.exists(path), done.stdout.decode()
-    # From 2.42 on glibc guards a thread's stack by madvise(2), in the mapping itself. A gdb that does not know stops there, and leaves
-    # the whole stack as zeros.
-    target.holes = re.search(rb"Memory read failed for corefile section, \d+ bytes at 0x[0-7]", done.stdout) is not None
-    return path
-
-
-def kernel_core(target):
-    """The core in the folder of a process that dies now."""
-    target.process.wait(timeout=60)
-    found = glob.glob(target.path("core*"))
-    found = [path for path in found if not path.endswith(".py")]
-    assert len(found) == 1, found
-    return found[0]
 
 
 def stack_of(thread):
@@ -97,6 +63,11 @@ class Case(cli.Folder):
             self.assertTrue(found["sampled"])
             if not root:
                 self.assertEqual([frame.get("source") for frame in found["frames"]], [frame.get("source") for frame in told["frames"]])
+
+    def assert_whole_python(self, dump, facts):
+        """As assert_whole(), of the Python frames in a dump with C frames."""
+        threads = [dict(thread, frames=[frame for frame in thread["frames"] if frame.get("kind") != "native"]) for thread in dump["threads"]]
+        self.assert_whole({"threads": threads}, facts)
 
     def assert_whole(self, dump, facts):
         """It is the program's truth at all."""
@@ -141,6 +112,35 @@ class Cores(Case):
             self.assertEqual(stack_of(thread), stack_of(told) if thread["sampled"] else [])
 
     @support.on(support.each_version)
+    @needs_gcore
+    def check_native(self, python):
+        """C frames are those of the process; where the kernel tells too little of a thread that waits, its core tells more."""
+        if python.version < (3, 8):
+            self.skipTest("native stacks are for 3.8 and later")
+        if python.root:
+            self.skipTest("the libraries of another root are not on this host")
+        with corpse(python) as target:
+            live = self.dump(target.pid, "--native")
+            core = gcore(target)
+            if target.holes:
+                self.skipTest("gcore leaves stacks out")
+            found = self.dump("--core", core, "--native")
+            self.assert_whole_python(found, target.facts)
+            self.assert_whole_python(live, target.facts)
+            for one, told in zip(found["threads"], live["threads"]):
+                # To 3.10 each call of the recursion has C frames, more than are shown.
+                if python.version >= (3, 11) or one["name"] != "deep":
+                    self.assertNotIn("<cut>", [frame["name"] for frame in one["frames"]])
+                if "<cut>" not in [frame["name"] for frame in told["frames"]]:
+                    self.assertEqual(stack_of(one), stack_of(told))
+            main = [frame.get("kind") for frame in found["threads"][0]["frames"]]
+            self.assertEqual(main[0], "native", found["threads"][0])
+            # To 3.11 a subinterpreter's state has the number of the thread that made it: that one's C frames are not its.
+            for thread in found["threads"]:
+                if thread["interpreter"] and thread["tid"] == found["threads"][0]["tid"]:
+                    self.assertEqual({frame.get("kind") for frame in thread["frames"]}, {None}, thread)
+
+    @support.on(support.each_version)
     @needs_kernel_core
     def check_killed_by_sigsegv(self, python):
         with corpse(python) as target:
@@ -166,7 +166,20 @@ class Cores(Case):
             self.assertEqual([thread["name"] for thread in crasher], ["crasher"])
             self.assertEqual([frame["name"] for frame in crasher[0]["frames"]][:2], ["string_at", "crash"])
             self.assertIn("gil", crasher[0]["status"])
+            if python.version >= (3, 8) and not python.root:
+                self.assert_crash_in_c(core)
             self.assertEqual([thread["name"] for thread in found["threads"] if "gil" in thread["status"]], ["crasher"])
+
+    def assert_crash_in_c(self, core):
+        """Which C function it was, and how Python came there."""
+        found = self.dump("--core", core, "--native")
+        frames = [thread["frames"] for thread in found["threads"] if thread["signal"] == "SIGSEGV"][0]
+        native = [frame for frame in frames if frame.get("kind") == "native"]
+        self.assertRegex(native[0]["module"], r"/libc[.-][^/]*$")
+        self.assertTrue(any(frame["name"] == "ffi_call" and "/libffi.so" in frame["module"] for frame in native), native)
+        self.assertTrue(any("/_ctypes." in frame["module"] for frame in native), native)
+        self.assertEqual([frame["name"] for frame in frames if frame.get("kind") != "native"][:2], ["string_at", "crash"])
+        self.assertEqual(frames[: len(native)], native, "all of it is above Python's innermost frame")
 
     @needs_gcore
     def check_moved(self, python):
@@ -228,6 +241,7 @@ class Errors(Case):
         self.refuse(cli.USAGE, "a core or a process, not both", "--core", "core", "1")
         self.refuse(cli.USAGE, "--core", "--core")
         self.refuse(cli.USAGE, "--exe: goes with --core", "--exe", "python3", "1")
+        self.refuse(cli.USAGE, "its threads stand", "--core", "core", "--blocking")
 
     @needs_gcore
     def test_no_python_in_it(self):

@@ -2,12 +2,14 @@
 """Stacks of Python and native frames, of programs whose calls are known (tests/native): no impossible one, the expected ones found, and as many
 of each as perf sees. SAMPLED_LONG=1: every variant on every Python, for longer."""
 import collections
+import json
 import os
 import re
 import shutil
 import time
 import unittest
 
+import cores
 import native
 import native_grammar
 import support
@@ -21,6 +23,8 @@ PERF_LEAST = 25000 if LONG else 3500
 POINTS = 3  # of all samples, at most, between a function's share and perf's
 WHOLE = 0.97  # of the samples have all their native frames, at least
 MISMATCHED = 0.005  # and so many at most could not be merged
+
+CORES = 50 if LONG else 5
 
 DEEP = ("chain_deep", "deep_outer", "deep_middle", "deep_inner")
 PRODUCT = ("chain_product", "product_all", "product_row", "product_dot")
@@ -130,6 +134,25 @@ class FewPythons(Native):
 
     def test_lto(self):
         self.on_few(self.variant, "lto")
+
+    def test_cores(self):
+        self.on_few(self.cores)
+
+    def cores(self, python):
+        """What a process was at is in its core, wherever it stood."""
+        if python.root:
+            self.skipTest("the libraries of another root are not on this host")
+        if not shutil.which("gcore"):
+            self.skipTest("no gcore on this machine (package gdb)")
+        stacks = []
+        with native.target(python, "chains.py", "nofp") as target:
+            for _ in range(CORES):
+                done = support.sampled("dump", "--core", cores.gcore(target), "--native", "--json")
+                self.assertEqual((done.returncode, done.stderr), (0, b""))
+                stacks += [native.dumped(thread) for thread in json.loads(done.stdout)["threads"]]
+            verdict = native.Verdict(native.grammar(target, "chains.py"), stacks)
+        self.assertEqual((verdict.samples, verdict.impossible, verdict.bare), (CORES, 0, 0), verdict.examples)
+        self.assertEqual([stack.text() for stack in stacks if "<cut>" in stack.text()], [])
 
     def test_no_unwind_tables(self):
         self.on_few(self.no_unwind_tables)

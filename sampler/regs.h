@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A thread's registers, as far as unwinding asks for them. */
+#ifndef SAMPLED_SAMPLER_REGS_H
+#define SAMPLED_SAMPLER_REGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/user.h>
+
+/* Registers by their DWARF numbers (System V psABI for x86-64, figure 3.36; for aarch64: "DWARF for the Arm 64-bit Architecture"). */
+#if defined(__x86_64__)
+enum { UNWIND_FP = 6, UNWIND_SP = 7, UNWIND_IP = 16, UNWIND_REGS = 17 };
+#elif defined(__aarch64__)
+enum { UNWIND_FP = 29, UNWIND_SP = 31, UNWIND_IP = 32, UNWIND_REGS = 33 };
+#else
+#error "unknown machine: how are its registers numbered?"
+#endif
+
+struct unwind_regs {
+	uint64_t values[UNWIND_REGS];
+	uint64_t known; /* a bit each */
+};
+
+static inline bool unwind_knows(const struct unwind_regs *regs, unsigned number)
+{
+	return number < UNWIND_REGS && regs->known >> number & 1;
+}
+
+static inline void unwind_set(struct unwind_regs *regs, unsigned number, uint64_t value)
+{
+	regs->values[number] = value;
+	regs->known |= UINT64_C(1) << number;
+}
+
+/* From the kernel's order to DWARF's. */
+void regs_take(struct unwind_regs *ret_regs, const struct user_regs_struct *user);
+
+#endif
