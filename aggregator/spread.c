@@ -91,16 +91,18 @@ static void join(struct spread *spread)
 void spread_add(struct spread *spread, uint32_t node, uint64_t weight_ns, unsigned status, struct budget *budget)
 {
 	uint32_t rank = rank_of(status);
-	struct spread_part *latest;
 
 	spread->any = true;
 	spread->last = node;
 	if (spread->count == 0 || rank > spread->rank)
 		spread->rank = rank;
-	latest = spread->count > 0 ? &spread->parts[spread->count - 1] : NULL;
-	if (latest && latest->node == node && latest->rank == rank) {
-		latest->weight_ns += weight_ns;
-		return;
+	if (spread->count > 0) {
+		struct spread_part *latest = &spread->parts[spread->count - 1];
+
+		if (latest->node == node && latest->rank == rank) {
+			latest->weight_ns += weight_ns;
+			return;
+		}
 	}
 	if (spread->count == spread->room && grow(spread, budget) != 0) {
 		if (spread->room == 0)
