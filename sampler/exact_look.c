@@ -83,6 +83,7 @@ static int read_thread(struct target *target, struct thread *t, struct walker *w
 	struct plan *plan = &target->again;
 	struct interp *interp = target_interp(target, t->interp);
 	uint32_t generation, gil = PLAN_FULL;
+	const uint8_t *head;
 	int err;
 
 	plan_clear(plan);
@@ -102,6 +103,9 @@ static int read_thread(struct target *target, struct thread *t, struct walker *w
 	target_take_generation(target, t->interp, plan, generation, w->now_ns);
 	if (interp)
 		collector_take(interp, plan);
+	head = plan_bytes(plan, t->copy.head);
+	if (head && !target_is_same_thread(w->abi, t, head))
+		return -ESRCH; /* the one that was stopped is ending; who has its thread state now moves */
 	if (plan_bytes(plan, gil))
 		target->gil_holder = frame_u64(plan_bytes(plan, gil), 0);
 	w->plan = plan;

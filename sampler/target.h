@@ -147,6 +147,8 @@ struct target {
 int target_list(struct target *target, uint64_t now_ns);
 /* Compares the lists with the copy just read; true: they may have changed. */
 bool target_list_changed(const struct target *target);
+/* Whether the copy of a thread state is still this thread's: its memory, and pthread_self(), are soon used again for another one. */
+bool target_is_same_thread(const struct pyabi *abi, const struct thread *t, const uint8_t *head);
 void target_free_threads(struct target *target);
 /* NULL: not in the list. */
 struct interp *target_interp(const struct target *target, raddr_t addr);

@@ -39,8 +39,7 @@ static uint64_t native_id(const struct pyabi *abi, const uint8_t *head)
 	return abi->tstate.native_thread_id != ABSENT ? frame_u64(head, abi->tstate.native_thread_id) : 0;
 }
 
-/* A thread state's memory, and pthread_self(), are soon used again for another thread. */
-static bool is_same_thread(const struct pyabi *abi, const struct thread *t, const uint8_t *head)
+bool target_is_same_thread(const struct pyabi *abi, const struct thread *t, const uint8_t *head)
 {
 	return frame_u64(head, abi->tstate.thread_id) == t->thread_id && native_id(abi, head) == t->native_id;
 }
@@ -118,7 +117,7 @@ static int place_thread(struct target *target, uint32_t at, raddr_t tstate, radd
 		struct thread *candidate = target->threads[found];
 
 		if (candidate->tstate == tstate && candidate->interp == interp &&
-		    is_same_thread(abi, candidate, head)) {
+		    target_is_same_thread(abi, candidate, head)) {
 			t = candidate;
 			break;
 		}
@@ -312,7 +311,7 @@ bool target_list_changed(const struct target *target)
 			}
 			head = plan_bytes(&target->plan, t->copy.head);
 
-			if (expect != t->tstate || !head || !is_same_thread(abi, t, head))
+			if (expect != t->tstate || !head || !target_is_same_thread(abi, t, head))
 				return true;
 			expect = frame_u64(head, abi->tstate.next);
 		}
