@@ -149,7 +149,7 @@ static void print_stats(const struct facts *facts, const struct ring *ring)
 	      (double)sum->read_segments / reads, (double)sum->read_bytes / reads);
 	print("  repeated     %s reads: moved %llu, more to copy %llu, behind a generator or C %llu, other code %llu, "
 	      "no such call %llu;"
-	      " to confirm a new call %s; samples taken a little later (coroutines) %s",
+	      " to confirm a new call %s; samples taken a little later %s",
 	      fact_text(facts, "retries"), (unsigned long long)sum->retries[RETRY_MOVED],
 	      (unsigned long long)sum->retries[RETRY_GUESS], (unsigned long long)sum->retries[RETRY_LINK],
 	      (unsigned long long)sum->retries[RETRY_CODE], (unsigned long long)sum->retries[RETRY_CALL],

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -14,7 +15,9 @@
 
 #define ATTEMPTS      6u /* at one sample: the guess of what to read grows, or the thread blocks and wakes all the time */
 #define NATIVE_FRAMES 1024u
-#define EMPTY_NS      (100 * NS_PER_MS)
+#define NAP_NS        (10 * NS_PER_US) /* after a second attempt that failed, twice as long; doubled after each further one */
+#define LATER_NS      (100 * NS_PER_MS) /* so long a sample waits for one that is taken of a thread that stands */
+#define EMPTY_NS      (1 * NS_PER_S)
 
 bool target_knows_loop(struct target *target)
 {
@@ -152,6 +155,20 @@ static int take(struct target *target, struct thread *t, const struct walker *w,
 	return 0;
 }
 
+/* The first that could be taken since is those that were put off, too. */
+static void stand_for_waiting(struct target *target, struct thread *t, struct sample *sample)
+{
+	struct sample *waiting = &t->exact->waiting;
+
+	if (waiting->count == 0)
+		return;
+	sample->count += waiting->count;
+	sample->t_first_ns = waiting->t_first_ns;
+	sample->weight_ns += waiting->weight_ns;
+	target->facts.deferred += waiting->count;
+	waiting->count = 0;
+}
+
 /* A thread that has not run since its latest sample, in which it was blocked. It may have been woken, and wait for a CPU. */
 static bool take_again(struct target *target, struct thread *t, struct sample *sample)
 {
@@ -162,22 +179,32 @@ static bool take_again(struct target *target, struct thread *t, struct sample *s
 	sample->status = t->exact->status;
 	if (t->oncpu.state == ONCPU_RUNNABLE)
 		sample->status = (uint16_t)((sample->status & ~STATUS_IDLE) | STATUS_ON_CPU);
+	stand_for_waiting(target, t, sample);
 	run_repeat(target, t, sample);
 	if (target->exact->modules)
 		count_merged(target, t->exact->merged, sample->count);
 	return true;
 }
 
-/* A thread that has had frames and has none is ending, mostly: only where it stays so that is what is shown. */
+/* A thread that has had frames and has none is ending, mostly: only where it stays so that is what is shown. One that ends waits for no more than a CPU, the
+ * GIL or a lock of the interpreter's. */
 static bool is_ending(struct thread *t, uint64_t now_ns)
 {
-	if (t->seen.depth > 0 || !t->begun) {
+	if (t->seen.depth > 0 || !t->begun || t->oncpu.state == ONCPU_BLOCKED) {
 		t->exact->t_empty_ns = 0;
 		return false;
 	}
 	if (t->exact->t_empty_ns == 0)
 		t->exact->t_empty_ns = now_ns;
 	return now_ns - t->exact->t_empty_ns < EMPTY_NS;
+}
+
+/* A thread that is stopped again at once has not run one instruction of its own: it stands in the middle of the same change. */
+static void let_run(uint32_t attempt)
+{
+	const struct timespec nap = clock_to_timespec(NAP_NS << attempt);
+
+	clock_nanosleep(CLOCK_MONOTONIC, 0, &nap, NULL);
 }
 
 static int sample_standing(struct target *target, struct thread *t, struct walker *w, struct look *look,
@@ -202,6 +229,8 @@ static int sample_standing(struct target *target, struct thread *t, struct walke
 			codes_new_tick(target->codes); /* what it stood for is over: there is time */
 		if (err == -EAGAIN || err == -EPROTO) {
 			target->facts.retries[w->grew ? RETRY_GUESS : RETRY_MOVED]++;
+			if (i > 0)
+				let_run(i);
 			err = oncpu_ask(&t->oncpu, w->now_ns) == -ESRCH ? -ESRCH : -EAGAIN;
 		}
 	}
@@ -210,18 +239,25 @@ static int sample_standing(struct target *target, struct thread *t, struct walke
 	return err ? err : status_of(target, t, w, ret_status);
 }
 
+static void lose(struct target *target, const struct sample *sample, int err)
+{
+	for (uint32_t i = 0; i < sample->count; i++)
+		sample_lose(target, err, i ? 0 : sample->weight_ns);
+}
+
 static void lose_waiting(struct target *target, struct thread *t, int err)
 {
-	for (uint32_t i = 0; i < t->exact->waiting.count; i++)
-		sample_lose(target, err, i ? 0 : t->exact->waiting.weight_ns);
+	lose(target, &t->exact->waiting, err);
 	t->exact->waiting.count = 0;
 }
 
-/* A stop is to come: what it will show stands for this sample, too. */
-static void wait_for_stop(struct thread *t, const struct sample *sample)
+/* It is taken later: a stop is to come, or there can be none as yet. */
+static void put_off(struct target *target, struct thread *t, const struct sample *sample)
 {
 	struct sample *waiting = &t->exact->waiting;
 
+	target->facts.stops_given_up += waiting->count == 0 || !stopper_is_pending(target->exact->stopper, t->tid);
+	target->facts.attempts++;
 	if (waiting->count == 0) {
 		*waiting = *sample;
 		return;
@@ -229,13 +265,6 @@ static void wait_for_stop(struct thread *t, const struct sample *sample)
 	waiting->count++;
 	waiting->now_ns = sample->now_ns;
 	waiting->weight_ns += sample->weight_ns;
-}
-
-static bool waits_for_stop(struct target *target, struct thread *t)
-{
-	if (t->exact->waiting.count > 0 && !stopper_is_pending(target->exact->stopper, t->tid))
-		lose_waiting(target, t, -ESRCH);
-	return t->exact->waiting.count > 0;
 }
 
 bool exact_take_late(struct target *target, struct stop *stop)
@@ -317,9 +346,8 @@ void exact_sample(struct target *target, struct thread *t, struct walker *w)
 	err = exact_of(target, t) ? oncpu_ask(&t->oncpu, w->now_ns) : -ENOMEM;
 	if (err == -ESRCH)
 		status_gone(target, t);
-	if (!err && !moving && waits_for_stop(target, t)) {
-		target->facts.attempts++;
-		wait_for_stop(t, &sample);
+	if (!err && !moving && stopper_is_pending(target->exact->stopper, t->tid)) {
+		put_off(target, t, &sample);
 		return;
 	}
 	if (!err && !moving && take_again(target, t, &sample)) {
@@ -331,16 +359,13 @@ void exact_sample(struct target *target, struct thread *t, struct walker *w)
 		t->exact->stood = false;
 		err = moving ? 0 : sample_standing(target, t, w, &look, &sample.status);
 	}
-	if (err == -ETIMEDOUT) {
-		target->facts.stops_given_up++;
-		target->facts.attempts++;
-		wait_for_stop(t, &sample);
-		return;
-	}
 	if (err == -EBUSY || err == -EPERM) {
-		target->facts.stops_given_up++;
-		moving = true;
-		err = 0;
+		moving = t->exact->waiting.count > 0 && w->now_ns - t->exact->waiting.t_first_ns > LATER_NS;
+		err = moving ? 0 : -ETIMEDOUT;
+	}
+	if (err == -ETIMEDOUT) {
+		put_off(target, t, &sample);
+		return;
 	}
 	if (!err && moving)
 		err = sample_as_it_moves(target, t, w, &sample);
@@ -351,11 +376,13 @@ void exact_sample(struct target *target, struct thread *t, struct walker *w)
 	}
 	target->facts.attempts++;
 	if (!err)
+		stand_for_waiting(target, t, &sample);
+	if (!err)
 		err = take(target, t, w, moving ? NULL : &look, &sample);
 	t->taken = err == 0;
 	if (err && t->exact)
 		t->exact->stood = false; /* the latest sample is an older one than what was read */
 	if (err && err != -EINPROGRESS)
-		sample_lose(target, err, sample.weight_ns);
+		lose(target, &sample, err);
 	thread_prune(t, w->tick);
 }

@@ -186,7 +186,7 @@ struct rec_facts {
 	uint64_t runs;                  /* stack records they are in */
 	uint64_t retries[RETRY_CAUSES]; /* extra reads of a thread, by enum retry_cause */
 	uint64_t confirms;              /* extra reads because an edge was new */
-	uint64_t deferred;  /* samples counted at another whole stack, with the function that was running innermost */
+	uint64_t deferred; /* samples counted at another whole stack: with the function innermost that was running, or of a thread that could not be stopped */
 	uint64_t truncated; /* samples whose stack was cut */
 	uint64_t unsampled_ns;  /* thread time that no sample stands for */
 	uint64_t reads;         /* system calls that read the target */

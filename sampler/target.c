@@ -205,6 +205,14 @@ static void take_late(struct target *target, struct stopper *stopper, uint64_t e
 	}
 }
 
+static bool any_waits(const struct target *target)
+{
+	for (uint32_t i = 0; i < target->thread_count; i++)
+		if (exact_thread_waiting(target->threads[i]->exact) > 0)
+			return true;
+	return false;
+}
+
 int target_sample_once(struct target *target, struct ring *ring, const struct sampler_options *options,
                        uint64_t patience_ns)
 {
@@ -223,7 +231,8 @@ int target_sample_once(struct target *target, struct ring *ring, const struct sa
 
 		err = target_tick(target, clock_now_ns());
 		take_late(target, &stopper, end_ns);
-		if ((all_lost(target) == lost && target->held_count == 0) || clock_now_ns() >= end_ns)
+		if ((all_lost(target) == lost && target->held_count == 0 && !any_waits(target)) ||
+		    clock_now_ns() >= end_ns)
 			break; /* each thread's stack has been whole */
 		ring_wake(ring);
 	}

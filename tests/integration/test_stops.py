@@ -25,7 +25,6 @@ MODES = ("--blocking", "--native")
 LATE_NS = 1000000
 ORACLES = tuple(workloads.WORKLOADS) if LONG else ("tree", "middle", "generators", "threads")
 ENDING = ("threads",)  # of which threads end
-TORN_ENDING = 0.0001
 ORACLE_S = 10 if LONG else 1.5
 
 
@@ -256,7 +255,7 @@ class Lives(Stops):
     def passing_threads(self, mode):
         """Threads that end while they are stopped, or about to be."""
         with stopping.target("passing") as target:
-            facts = self.attach(target, mode, 3, rate="max")
+            facts = self.attach(target, mode, 8, rate="max")
             self.assertGreater(target.counted(0), 100)
             self.assertGreater(facts["stops"], 100, facts)
             stopping.goes_on(target)
@@ -347,9 +346,6 @@ class Exact(Stops):
         # A sample that waits for its thread to stop is lost if the thread, or sampling, ends first.
         ended = result.causes.pop("ended", 0)
         self.assertLessEqual(ended, result.tried if name in ENDING else 1)
-        # What cannot be stopped any more, as it is ending, is read while it runs.
-        torn = result.causes.pop("torn", 0)
-        self.assertLessEqual(torn, TORN_ENDING * result.tried if name in ENDING else 0, "of %d tried" % result.tried)
         self.assertEqual({cause: count for cause, count in result.causes.items() if count}, {}, "of %d tried" % result.tried)
 
 
