@@ -3,7 +3,7 @@
 // `make browser` builds; what is in them is known.
 import assert from "node:assert/strict";
 import {test} from "node:test";
-import {clean, make, page, show, source} from "./pages.mjs";
+import {clean, make, page, press, show, source} from "./pages.mjs";
 
 make(["hostile", "huge", "deep", "empty", "one"], ".heatmap.html", source);
 
@@ -57,7 +57,7 @@ test("source lines with heat; callers and callees lead on", async () => {
 	assert.equal(rows[4][5], "    return '</script>'");
 	const colors = await page.$$eval("#view tbody tr", (all) => all.map((row) => getComputedStyle(row.cells[5]).backgroundColor));
 	assert.notEqual(colors[3], colors[2]);
-	await page.keyboard.press("u");
+	await press("u");
 	await openFile("server.py");
 	await page.locator('tr[data-line="48"]').click();
 	const text = await page.locator("#detail").innerText();
@@ -75,30 +75,30 @@ test("source lines with heat; callers and callees lead on", async () => {
 
 test("keyboard: filter, files, lines, heat, light and dark, facts, help", async () => {
 	await open("hostile");
-	await page.keyboard.press("/");
+	await press("/");
 	await page.keyboard.type("WORK");
 	assert.deepEqual((await cells()).map((row) => row[4]), ["/srv/app/work.py"]);
-	await page.keyboard.press("Escape");
+	await press("Escape");
 	for (const key of ["j", "Enter"])
-		await page.keyboard.press(key);
+		await press(key);
 	assert.match(await page.locator("h1").innerText(), /work\.py/);
-	await page.keyboard.press("n");
+	await press("n");
 	assert.equal(await page.locator("tr.now").getAttribute("data-line"), "5");
-	await page.keyboard.press("Enter");
+	await press("Enter");
 	assert.match(await page.locator("#detail").innerText(), /fib/);
-	await page.keyboard.press("u");
+	await press("u");
 	assert.ok(await page.locator("#detail").isHidden());
 	const light = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
-	await page.keyboard.press("d");
+	await press("d");
 	assert.notEqual(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), light);
-	await page.keyboard.press("t");
+	await press("t");
 	assert.equal(await page.locator("#heat").inputValue(), "total");
-	await page.keyboard.press("s");
+	await press("s");
 	assert.match(await page.locator("#facts").innerText(), /lost: torn\s+7/);
-	await page.keyboard.press("Escape");
-	await page.keyboard.press("?");
+	await press("Escape");
+	await press("?");
 	assert.ok(await page.locator("#help").isVisible());
-	await page.keyboard.press("Escape");
+	await press("Escape");
 	assert.match(await page.locator("#facts-button").innerText(), /loss/);
 	await page.locator("#measure").selectOption("samples");
 	assert.equal((await cells())[0][2], "1,379");
@@ -115,7 +115,7 @@ test("nothing in a name runs or reorders the page", async () => {
 		await page.evaluate((id) => { location.hash = id; }, i);
 		await page.waitForFunction((name) => document.title.startsWith(name.replace(/[\u2028\u2029]/g, "").slice(0, 1)), names[i]);
 		for (const key of ["n", "Enter"])
-			await page.keyboard.press(key);
+			await press(key);
 	}
 	assert.equal(await page.evaluate(() => window.hacked), undefined);
 	assert.equal(await page.locator("img, #view script, #view b, iframe").count(), 0);

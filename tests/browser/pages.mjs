@@ -59,6 +59,12 @@ export async function show(kind, suffix, options = {}, harmless = null) {
 	await page.goto(`file://${file(kind, suffix)}`);
 }
 
+// A key, and what it leads to: another address is told to the page later (hashchange).
+export async function press(key) {
+	await page.keyboard.press(key);
+	await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+}
+
 export function clean() {
 	assert.deepEqual(problems, []);
 	assert.equal(asked.length, 1, `only the page itself is asked for: ${asked}`);
