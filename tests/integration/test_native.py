@@ -98,9 +98,10 @@ class Native(unittest.TestCase):
                 self.assert_whole(profile)
                 ours += verdict.leaves
                 samples += verdict.samples
-                if min(samples, sum(theirs.values())) >= PERF_LEAST:
+                points, where = native.furthest(ours, theirs)
+                # Of 4,000 samples a share of 15 % is off by a point now and then, on either side: where they differ by more, of more samples.
+                if min(samples, sum(theirs.values())) >= PERF_LEAST and points <= POINTS:
                     break
-        points, where = native.furthest(ours, theirs)
         self.assertLessEqual(points, POINTS, "%s, of %d samples\nsampled, ns: %s\nperf: %s" % (where, samples, ours.most_common(12), theirs.most_common(12)))
         return verdict
 
