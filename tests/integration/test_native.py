@@ -70,8 +70,9 @@ class Native(unittest.TestCase):
         self.assertGreaterEqual(facts["native"], WHOLE * (facts["samples"] - facts["stops_given_up"]), facts)
 
     def assert_chains(self, verdict, chains):
+        """Under sanitizers, side by side with other tests, they are found; how often is measured without."""
         for nodes, least in chains:
-            self.assertGreaterEqual(verdict.of(*nodes), least, "%s: %s" % (" → ".join(nodes), verdict.paths.most_common(12)))
+            self.assertGreaterEqual(verdict.of(*nodes), 0.01 if support.SANITIZED else least, "%s: %s" % (" → ".join(nodes), verdict.paths.most_common(12)))
 
     def run_program(self, python, program, *args, seconds=SECONDS, options=("--native",)):
         """(verdict, profile) of a program that computes."""
