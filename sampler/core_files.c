@@ -11,16 +11,14 @@
 #include <unistd.h>
 
 #include "sampler/core_state.h"
+#include "sampler/elfhead.h"
 
 enum {
 	MAPS_MAX = 1 << 17,
 	FILES_MAX = 1 << 16,
 	OPEN_FILES_MAX = 256,
-	HEADERS_MAX = 64,
-	NOTES_BYTES_MAX = 4096,
+	HEAD_BYTES = 16384,
 };
-
-#define PAGE_BYTES UINT64_C(4096)
 
 ssize_t core_add_mapped(struct core *core, const char *path, size_t path_bytes)
 {
@@ -76,79 +74,26 @@ const struct core_map *core_find_map(const struct core *core, raddr_t addr)
 	return low < core->map_count && core->maps[low].start <= addr ? &core->maps[low] : NULL;
 }
 
-/* An ELF file's bytes, in a file (addr 0) or where its beginning lies in a core. */
-struct elf_bytes {
-	const struct core *core; /* NULL: fd */
-	int fd;
-	raddr_t addr;
-};
-
-static bool read_elf(const struct elf_bytes *elf, uint64_t at, void *to, size_t bytes)
+/* What the headers say of the file that begins at this address, as far as the core itself has it: they and the build id lie in the first page, or in
+ * none that a core keeps. 0 or -errno. */
+static int read_head(const struct core *core, raddr_t addr, struct elfhead *ret_head)
 {
-	if (elf->core)
-		return core_read_own(elf->core, elf->addr + at, to, bytes) == bytes;
-	return at <= INT64_MAX && pread(elf->fd, to, bytes, (off_t)at) == (ssize_t)bytes;
+	uint8_t data[HEAD_BYTES];
+	const struct elf_bytes bytes = {
+		.fd = -1, .data = data, .data_bytes = core_read_own(core, addr, data, sizeof(data))};
+
+	return elfhead_read(ret_head, &bytes);
 }
 
-/* The program headers. How many they are; 0: it is no ELF file, or not all of them are there. */
-static unsigned read_headers(const struct elf_bytes *elf, Elf64_Phdr headers[HEADERS_MAX])
+/* The length of the file's id, or 0. */
+static uint32_t read_build_id(int fd, uint8_t *to)
 {
-	Elf64_Ehdr file;
+	struct elfhead head;
 
-	if (!read_elf(elf, 0, &file, sizeof(file)) || memcmp(file.e_ident, ELFMAG, SELFMAG) != 0 ||
-	    file.e_ident[EI_CLASS] != ELFCLASS64 || file.e_phentsize != sizeof(headers[0]) ||
-	    file.e_phnum > HEADERS_MAX || !read_elf(elf, file.e_phoff, headers, file.e_phnum * sizeof(headers[0])))
+	if (elfhead_read(&head, &(struct elf_bytes){.fd = fd}))
 		return 0;
-	return file.e_phnum;
-}
-
-/* The GNU build id among these notes. */
-static uint32_t id_in_notes(const char *notes, size_t bytes, uint8_t *to)
-{
-	size_t at = 0;
-
-	while (bytes - at >= sizeof(Elf64_Nhdr)) {
-		Elf64_Nhdr note;
-		size_t name, body;
-
-		memcpy(&note, notes + at, sizeof(note));
-		name = at + sizeof(note);
-		if (note.n_namesz > bytes - name || ((note.n_namesz + 3) & ~3u) > bytes - name)
-			return 0;
-		body = name + ((note.n_namesz + 3) & ~3u);
-		if (note.n_descsz > bytes - body)
-			return 0;
-		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && memcmp(notes + name, "GNU", 4) == 0 &&
-		    note.n_descsz > 0 && note.n_descsz <= BUILD_ID_MAX) {
-			memcpy(to, notes + body, note.n_descsz);
-			return note.n_descsz;
-		}
-		if (((note.n_descsz + 3) & ~3u) > bytes - body)
-			return 0;
-		at = body + ((note.n_descsz + 3) & ~3u);
-	}
-	return 0;
-}
-
-/* In memory the notes are looked for where they are in the file: they lie in the segment that begins with the header, or else in none of
- * the pages that a core keeps. Returns the length of the id, or 0. */
-static uint32_t read_build_id(const struct elf_bytes *elf, uint8_t *to)
-{
-	Elf64_Phdr headers[HEADERS_MAX];
-	char notes[NOTES_BYTES_MAX];
-	unsigned count = read_headers(elf, headers);
-
-	for (unsigned i = 0; i < count; i++) {
-		uint32_t bytes;
-
-		if (headers[i].p_type != PT_NOTE || headers[i].p_filesz > sizeof(notes) ||
-		    !read_elf(elf, headers[i].p_offset, notes, headers[i].p_filesz))
-			continue;
-		bytes = id_in_notes(notes, headers[i].p_filesz, to);
-		if (bytes)
-			return bytes;
-	}
-	return 0;
+	memcpy(to, head.build_id, head.build_id_bytes);
+	return head.build_id_bytes;
 }
 
 static bool begins_elf(const struct core *core, raddr_t addr)
@@ -207,10 +152,12 @@ int core_settle_maps(struct core *core)
 	core->map_count = kept;
 	for (size_t i = 0; i < core->map_count; i++) {
 		struct core_file *told = &core->files[core->maps[i].file].told;
-		const struct elf_bytes elf = {.core = core, .addr = core->maps[i].start};
+		struct elfhead head;
 
-		if (core->maps[i].file_off == 0 && told->build_id_bytes == 0)
-			told->build_id_bytes = read_build_id(&elf, told->build_id);
+		if (core->maps[i].file_off != 0 || told->build_id_bytes || read_head(core, core->maps[i].start, &head))
+			continue;
+		memcpy(told->build_id, head.build_id, head.build_id_bytes);
+		told->build_id_bytes = head.build_id_bytes;
 	}
 	return 0;
 }
@@ -228,21 +175,13 @@ uint64_t core_program(const struct core *core)
 static bool is_code(const struct core *core, const struct core_map *map)
 {
 	const struct core_map *first = map;
-	Elf64_Phdr headers[HEADERS_MAX];
-	unsigned count;
+	struct elfhead head;
+	uint64_t bias;
 
 	while (first > core->maps && first->file_off > 0 && first[-1].file == map->file)
 		first--;
-	count = first->file_off == 0 ? read_headers(&(struct elf_bytes){.core = core, .addr = first->start}, headers)
-	                             : 0;
-	for (unsigned i = 0; i < count; i++) {
-		uint64_t from = headers[i].p_offset & ~(PAGE_BYTES - 1);
-
-		if (headers[i].p_type == PT_LOAD && (headers[i].p_flags & PF_X) && map->file_off >= from &&
-		    map->file_off - from < headers[i].p_filesz + (headers[i].p_offset - from))
-			return true;
-	}
-	return false;
+	return first->file_off == 0 && read_head(core, first->start, &head) == 0 &&
+	       elfhead_bias(&head, map->start, map->file_off, &bias) == 0;
 }
 
 /* Code in memory that begins in [from, to), between mappings of files: the kernel's, and what was made while the program ran. `at`: the first segment
@@ -351,7 +290,7 @@ static void look_for(struct core *core, struct core_mapped *file)
 		return;
 	if (file->told.build_id_bytes == 0) {
 		file->told.state = CORE_FILE_UNPROVEN;
-	} else if (read_build_id(&(struct elf_bytes){.fd = fd}, id) != file->told.build_id_bytes ||
+	} else if (read_build_id(fd, id) != file->told.build_id_bytes ||
 	           memcmp(id, file->told.build_id, file->told.build_id_bytes) != 0) {
 		file->told.state = CORE_FILE_OTHER;
 	} else {
@@ -413,7 +352,7 @@ int core_add_file(struct core *core, const char *path, struct fault *fault)
 
 	if (fd < 0)
 		return fault_set(fault, fd, "", "%s", strerror(-fd));
-	id_bytes = read_build_id(&(struct elf_bytes){.fd = fd}, id);
+	id_bytes = read_build_id(fd, id);
 	found = find_given(core, id, id_bytes);
 	if (found == core->file_count || core->open_files >= OPEN_FILES_MAX) {
 		close(fd);

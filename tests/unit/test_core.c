@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "sampler/core.h"
+#include "sampler/core_state.h"
 #include "sampler/host.h"
 #include "tests/unit/made_core.h"
 
@@ -216,16 +217,22 @@ Test(core, absurd_notes_are_passed_over)
 /* A file that begins like an ELF file with this build id, and 4 KiB of `fill` behind its first page. */
 static void elf_page(char *page, const char *id)
 {
-	const Elf64_Ehdr head = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64},
-	                         .e_phoff = sizeof(head),
-	                         .e_phentsize = sizeof(Elf64_Phdr),
-	                         .e_phnum = 1};
-	const Elf64_Phdr note = {.p_type = PT_NOTE, .p_offset = 256, .p_filesz = 12 + 4 + 8};
+	const Elf64_Ehdr head = {
+		.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB},
+		.e_machine = CORE_MACHINE,
+		.e_phoff = sizeof(head),
+		.e_phentsize = sizeof(Elf64_Phdr),
+		.e_phnum = 2,
+	};
+	const Elf64_Phdr segments[] = {
+		{.p_type = PT_LOAD, .p_filesz = 4096, .p_memsz = 4096},
+		{.p_type = PT_NOTE, .p_offset = 256, .p_filesz = 12 + 4 + 8},
+	};
 	const Elf64_Nhdr name = {.n_namesz = 4, .n_descsz = 8, .n_type = NT_GNU_BUILD_ID};
 
 	memset(page, 0, 4096);
 	memcpy(page, &head, sizeof(head));
-	memcpy(page + sizeof(head), &note, sizeof(note));
+	memcpy(page + sizeof(head), segments, sizeof(segments));
 	memcpy(page + 256, &name, sizeof(name));
 	memcpy(page + 268, "GNU", 4);
 	memcpy(page + 272, id, 8);
