@@ -32,8 +32,8 @@ static bool is_plain(const struct pyabi *abi, uint8_t opcode)
 void bytecode_read(const struct pyabi *abi, const struct remote *r, struct code *code)
 {
 	uint32_t units = code->bytecode_bytes / 2;
+	bool whole, told = true; /* told: where instructions begin */
 	uint8_t *bytes;
-	bool whole;
 
 	if (abi->frames != FRAMES_STACK || code->bytecode_bytes > SCANNED_MAX)
 		return;
@@ -46,10 +46,13 @@ void bytecode_read(const struct pyabi *abi, const struct remote *r, struct code 
 	code->seldom = calloc(units / 8 + 1, 1);
 	code->plain = calloc(units / 8 + 1, 1);
 	whole = code->leaving && code->calling && code->resuming && code->seldom && code->plain;
-	for (uint32_t i = 0; whole && i < units; i++) {
+	for (uint32_t i = 0, caches; whole && i < units; i += 1 + (told ? caches : 0)) {
 		uint8_t opcode = bytes[2 * i], calling = abi->calling[opcode];
 
-		/* A caller can stand at a call's last cache, which may look like anything. */
+		/* How much is cached behind what is hidden is not known: from there on caches are taken for instructions, too. */
+		told &= calling != CALLING_HIDDEN;
+		caches = abi->caches[opcode];
+		/* A caller can stand at a call's last cache. */
 		if (is_plain(abi, opcode) && !code_bit(code->calling, 2 * i) && !code_bit(code->resuming, 2 * i))
 			set_bits(code->plain, i, i, units);
 		if (memchr(abi->leaving_opcodes, opcode, strlen((const char *)abi->leaving_opcodes)))

@@ -8,8 +8,8 @@
 #define SCANNED_MAX (1u << 20) /* bytes of bytecode; what is longer is not looked at */
 
 /* Which instructions leave the frame, which can call, and which run no Python code. Specialisation changes bytecode while it runs, but none
- * of these. What looks like one may be the cache behind another one: a bit too many does no harm. Without memory, or where the bytecode cannot be
- * read, nothing is known. */
+ * of these. Behind an instruction that hides another one, what looks like one may be a cache. Without memory, or where the bytecode cannot be read,
+ * nothing is known. */
 void bytecode_read(const struct pyabi *abi, const struct remote *r, struct code *code);
 
 /* Whether a frame that stands at this instruction can have a callee: one that the interpreter's loop runs for it (`direct`), or one that C

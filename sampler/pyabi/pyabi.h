@@ -152,6 +152,9 @@ struct pyabi {
 	 * CALLING_SUBSCRIPT: CALLING_SELDOM + 1, if its argument is NB_SUBSCR. CALLING_HIDDEN: it stands in the place of another one, for
 	 * debuggers, and that one is not seen. 3.11+; made by tests/tools/make_calling.py. */
 	uint8_t calling[256];
+	/* For each opcode, specialised and instrumented ones too, the units of inline cache behind it. What CALLING_HIDDEN stands for is not told. 3.11+;
+	 * made by tests/tools/make_calling.py. */
+	uint8_t caches[256];
 	/* Opcodes of instructions that run no Python code at all while the frame stands at them, not even a finalizer or what watches the
 	 * program: they move references and jump. 0-terminated; not all there are. 3.11+; made by tests/tools/make_calling.py. */
 	uint8_t plain_opcodes[16];

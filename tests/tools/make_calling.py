@@ -3,9 +3,13 @@
 instrumented ones too, of the instructions that can push the frame of a Python function, or of a generator, without leaving the
 interpreter's loop, and how many units behind it the frame's instruction pointer stands meanwhile, plus 1; and which of them are
 specialised so that they push one, or none unless they fall back to the general one. Then what stands in .plain_opcodes: instructions
-at which no Python code runs, whoever calls it."""
+at which no Python code runs, whoever calls it; and in .caches how many units of inline cache follow each instruction. With the argument
+"instructions": a line for each function that has been specialised, its bytecode as it stands in memory and where its instructions begin."""
+import dis
+import gc
 import opcode
 import sys
+import types
 
 FAMILIES = ["CALL", "CALL_KW", "CALL_FUNCTION_EX", "LOAD_ATTR", "BINARY_SUBSCR", "FOR_ITER", "SEND"]
 RESUMING = ("FOR_ITER", "SEND")
@@ -47,9 +51,10 @@ def specialised():
 
 def caches(name):
     entries = getattr(opcode, "_inline_cache_entries")
-    if isinstance(entries, dict):
+    if hasattr(entries, "get"):  # by name, where there are any; else by number
         return entries.get(name, 0)
-    return entries[opcode.opmap[name]]
+    number = opcode.opmap[name]
+    return entries[number] if number < len(entries) else 0
 
 
 def rows():
@@ -80,6 +85,20 @@ def rows():
     return found
 
 
+def cache_rows():
+    """{opcode: units of inline cache behind it, where it has any}"""
+    families, numbers = specialised()
+    base = {name: family for family, names in families.items() for name in names}
+    base["ENTER_EXECUTOR"] = "JUMP_BACKWARD"  # in whose place it stands
+    found = {}
+    for name, number in numbers.items():
+        family = base.get(name, name)
+        family = family.removeprefix("INSTRUMENTED_") if family.removeprefix("INSTRUMENTED_") in opcode.opmap else family
+        if family in opcode.opmap and caches(family):
+            found[number] = str(caches(family))
+    return found
+
+
 def ranges(found):
     """The entries, neighbours that are alike taken together."""
     numbers = sorted(found)
@@ -90,15 +109,31 @@ def ranges(found):
         yield "[%d%s] = %s," % (first, "" if first == last else " ... %d" % last, found[first])
 
 
-def main():
+def print_table(name, found):
     line = "\t\t"
-    print("\t.calling = {")
-    for text in ranges(rows()):
+    print("\t.%s = {" % name)
+    for text in ranges(found):
         if len(line.expandtabs(4)) + len(text) > COLUMNS:
             print(line.rstrip())
             line = "\t\t"
         line += text + " "
     print(line.rstrip() + "\n\t},")
+
+
+def print_instructions():
+    """Of all functions that have been specialised by now."""
+    for function in gc.get_objects():
+        code = function.__code__ if isinstance(function, types.FunctionType) else None
+        if code and code._co_code_adaptive != code.co_code:
+            print(code._co_code_adaptive.hex(), *[instruction.offset for instruction in dis.get_instructions(code)])
+
+
+def main():
+    if sys.argv[1:] == ["instructions"]:
+        print_instructions()
+        return
+    print_table("calling", rows())
+    print_table("caches", cache_rows())
     _, numbers = specialised()
     print("\t.plain_opcodes = {%s}," % ", ".join(str(numbers[name]) for name in PLAIN if name in numbers))
 

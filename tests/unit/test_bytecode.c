@@ -73,7 +73,7 @@ Test(bytecode, nothing_is_called_from_a_plain_instruction)
 	}
 }
 
-/* It stands at the instruction, or (3.11 and 3.12) at its last cache, which may look like anything. */
+/* It stands at the instruction, or (3.11 and 3.12) at its last cache. */
 Test(bytecode, every_instruction_that_calls_has_calls)
 {
 	struct remote r = own_process();
@@ -105,6 +105,34 @@ Test(bytecode, every_instruction_that_calls_has_calls)
 			bytecode_read(abi, &r, &code);
 			cr_expect(bytecode_has_call(abi, &r, &code, at, true), "3.%u: %d", minor, opcode);
 			cr_expect(bytecode_has_call(abi, &r, &code, at, false), "3.%u: %d", minor, opcode);
+			release(&code);
+		}
+	}
+}
+
+/* What is cached is anything: here, in turn, what every opcode would be. */
+Test(bytecode, what_is_cached_is_no_instruction)
+{
+	struct remote r = own_process();
+
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+		const struct pyabi *abi = tables[i];
+		uint8_t caching = 255;
+
+		while (abi->caches[caching] == 0 || abi->calling[caching])
+			caching--;
+		for (int opcode = 0; opcode < 256; opcode++) {
+			struct code code = {.bytecode = (raddr_t)(uintptr_t)bytes, .bytecode_bytes = sizeof(bytes)};
+
+			for (int unit = 0; unit < UNITS; unit++)
+				bytes[2 * unit] = other_opcode(abi);
+			bytes[0] = caching;
+			memset(bytes + 2, opcode, 2 * abi->caches[caching]);
+			bytecode_read(abi, &r, &code);
+			for (int at = 0; at < 2 * UNITS; at += 2) {
+				cr_expect_not(bytecode_has_call(abi, &r, &code, at, true), "3.%u: %d at %d", abi->minor, opcode, at);
+				cr_expect_not(code_leaves(&code, at) || code_bit(code.plain, at));
+			}
 			release(&code);
 		}
 	}
