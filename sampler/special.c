@@ -8,17 +8,24 @@
 /* A generator that had yielded by the time it was looked at names no caller any more; where its caller stands tells. */
 static bool was_resumed(const struct target *target, const struct thread *t, uint32_t i)
 {
-	const struct pyframe *caller = &t->seen.frames[i - 1];
-	const struct code *code = codes_find(target->codes, caller->code);
+	const struct code *code;
 
-	return t->recalled && t->seen.frames[i].generator && code && code->resuming &&
-	       code_resumes(code, caller->offset);
+	if (!t->recalled || !t->seen.frames[i].generator)
+		return false;
+	code = codes_find(target->codes, t->seen.frames[i - 1].code);
+	return code && code->resuming && code_resumes(code, t->seen.frames[i - 1].offset);
+}
+
+/* Whether frame `i` was called by C, and not by the loop that runs its caller. */
+static bool is_called_by_c(const struct target *target, const struct thread *t, uint32_t i)
+{
+	return i > 0 && !t->seen.frames[i].direct && !was_resumed(target, t, i);
 }
 
 static void note_calls(const struct target *target, struct thread *t)
 {
 	for (uint32_t i = t->same; i < t->seen.depth; i++)
-		t->seen.frames[i].through_c = i > 0 && !t->seen.frames[i].direct && !was_resumed(target, t, i);
+		t->seen.frames[i].through_c = is_called_by_c(target, t, i);
 }
 
 /* The opcode at an instruction, behind what extends its argument: while that is executed, the frame stands there for a moment. */
@@ -58,6 +65,14 @@ static void note_collector(const struct target *target, struct thread *t, uint16
 		t->seen.frames[i].collects = frame != 0 && t->seen.frames[i].frame == frame;
 		t->collects |= t->seen.frames[i].collects;
 	}
+}
+
+bool special_can_collect(const struct target *target, const struct thread *t, raddr_t starter)
+{
+	for (uint32_t i = 0; i + 1 < t->seen.depth; i++)
+		if (t->seen.frames[i].frame == starter)
+			return is_called_by_c(target, t, i + 1);
+	return true;
 }
 
 void special_note(struct target *target, struct thread *t, const struct walker *w, uint16_t status)

@@ -9,4 +9,8 @@
 /* Notes on the frames of t->seen, a whole stack of this status, what the options ask for. Reads the target for an opcode only. */
 void special_note(struct target *target, struct thread *t, const struct walker *w, uint16_t status);
 
+/* Whether the collector can have been started by this frame and still run in the stack t->seen: it calls Python from C alone. Where the
+ * interpreter's loop runs what lies above, it began after the frames were copied, or had ended. */
+bool special_can_collect(const struct target *target, const struct thread *t, raddr_t starter);
+
 #endif

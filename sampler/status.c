@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "sampler/handled.h"
+#include "sampler/special.h"
 
 #define ASK_NS     (200 * NS_PER_US) /* the kernel is asked about a thread no more often than this */
 #define ASK_PART   8                /* a still one again after this part of the time for which it has stayed the same */
@@ -69,7 +70,11 @@ static bool collects(const struct target *target, const struct thread *t, const 
 {
 	if (!interp->collecting)
 		return false;
-	if (interp->gc_frame == 0 || thread_in_chunks(t, interp->gc_frame))
+	if (interp->gc_frame == 0)
+		return true;
+	if (!special_can_collect(target, t, interp->gc_frame))
+		return false;
+	if (thread_in_chunks(t, interp->gc_frame))
 		return true;
 	for (uint32_t i = 0; i < target->thread_count; i++)
 		if (thread_in_chunks(target->threads[i], interp->gc_frame))
