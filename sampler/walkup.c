@@ -28,6 +28,7 @@ struct climb {
 	raddr_t current;
 	uint32_t chunk; /* index of the chunk that `top` lies in */
 	bool calls; /* the innermost frame so far stands where an instruction can call, or is the interpreter's own */
+	bool stood;     /* where it stands, a generator's, follows from what lies above it on the data stack, which is its callee */
 	bool through_c; /* a frame that is not suspended has a frame above it: only the leaf's own mark proves that one alive */
 	struct links links;
 	raddr_t top; /* where the innermost data-stack frame so far ends: the next one begins here, or in the next chunk */
@@ -203,7 +204,7 @@ static bool is_torn(const struct climb *c, const uint8_t *bytes, raddr_t caller,
 /* The next frame above `caller`: its bytes and address, or NULL with *ret_err 0: the caller is the leaf. */
 static const uint8_t *next_frame(struct climb *c, raddr_t caller, bool suspended, raddr_t *ret_frame, int *ret_err)
 {
-	const uint8_t *bytes = running_generator(c, caller, ret_frame), *left = NULL;
+	const uint8_t *bytes = c->stood ? NULL : running_generator(c, caller, ret_frame), *left = NULL;
 	const struct link *shim;
 	raddr_t left_frame = 0;
 
@@ -417,7 +418,6 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 	raddr_t frame;
 	const struct link *sender = NULL; /* the last frame, a generator's, stands where it sends to another one */
 	bool on_generator = false;        /* the last frame is one's */
-	bool stood = false;               /* where the last frame stands follows from what it calls */
 	bool plain;                       /* so far */
 	int err;
 
@@ -433,7 +433,7 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 	c.current = current;
 	c.chunk = 0;
 	links_init(&c.links, w, t);
-	c.through_c = false;
+	c.stood = c.through_c = false;
 	c.top = 0;
 	if (w->chase)
 		links_chase(&c.links, current);
@@ -471,9 +471,9 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 			w->doubted = addr;
 			return -EAGAIN;
 		}
-		placed = stood;
-		stood = generator && c.top != 0 && stood_at(&c, frame, code, &offset);
-		resumed = stood;
+		placed = c.stood;
+		c.stood = generator && c.top != 0 && stood_at(&c, frame, code, &offset);
+		resumed = c.stood;
 		if (link && link->yielded) {
 			t->late = t->recalled = true;
 			if (links_to(&c.links, false, frame))
