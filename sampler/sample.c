@@ -193,6 +193,9 @@ static void sample_thread(struct target *target, struct thread *t, struct walker
 			w->why = RETRY_CODE;
 			err = -EAGAIN;
 		}
+		/* What seems torn can have been read with what an older code object at the same address said. */
+		if (err == -EAGAIN && recheck_stack(target, t, w->now_ns) != 0)
+			w->why = RETRY_CODE;
 		if (err == 0 && sample_is_shadow(target, t)) {
 			t->taken = t->shadow = true;
 			return;
