@@ -17,7 +17,7 @@
 #define NATIVE_FRAMES 1024u
 #define NAP_NS        (10 * NS_PER_US) /* after a second attempt that failed, twice as long; doubled after each further one */
 #define LATER_NS      (100 * NS_PER_MS) /* so long a sample waits for one that is taken of a thread that stands */
-#define EMPTY_NS      (1 * NS_PER_S)
+#define EMPTY_NS      (100 * NS_PER_MS)
 
 bool target_knows_loop(struct target *target)
 {
@@ -186,11 +186,10 @@ static bool take_again(struct target *target, struct thread *t, struct sample *s
 	return true;
 }
 
-/* A thread that has had frames and has none is ending, mostly: only where it stays so that is what is shown. One that ends waits for no more than a CPU, the
- * GIL or a lock of the interpreter's. */
+/* A thread that has had frames and has none is ending, mostly: only where it stays so that is what is shown. */
 static bool is_ending(struct thread *t, uint64_t now_ns)
 {
-	if (t->seen.depth > 0 || !t->begun || t->oncpu.state == ONCPU_BLOCKED) {
+	if (t->seen.depth > 0 || !t->begun) {
 		t->exact->t_empty_ns = 0;
 		return false;
 	}
@@ -251,12 +250,14 @@ static void lose_waiting(struct target *target, struct thread *t, int err)
 	t->exact->waiting.count = 0;
 }
 
-/* It is taken later: a stop is to come, or there can be none as yet. */
+/* It is taken later: a stop is to come, which was given up once, or there can be none as yet, which was given up now. */
 static void put_off(struct target *target, struct thread *t, const struct sample *sample)
 {
 	struct sample *waiting = &t->exact->waiting;
+	bool comes = stopper_is_pending(target->exact->stopper, t->tid);
 
-	target->facts.stops_given_up += waiting->count == 0 || !stopper_is_pending(target->exact->stopper, t->tid);
+	if (!comes || waiting->count == 0)
+		target->facts.stops_given_up++;
 	target->facts.attempts++;
 	if (waiting->count == 0) {
 		*waiting = *sample;
