@@ -49,10 +49,10 @@ void bytecode_read(const struct pyabi *abi, const struct remote *r, struct code 
 	for (uint32_t i = 0, caches; whole && i < units; i += 1 + (told ? caches : 0)) {
 		uint8_t opcode = bytes[2 * i], calling = abi->calling[opcode];
 
-		/* How much is cached behind what is hidden is not known: from there on caches are taken for instructions, too. */
+		/* How much is cached behind what is hidden is not known: from there on caches are taken for instructions, too, and a caller can
+		 * stand at a call's last one. */
 		told &= calling != CALLING_HIDDEN;
 		caches = abi->caches[opcode];
-		/* A caller can stand at a call's last cache. */
 		if (is_plain(abi, opcode) && !code_bit(code->calling, 2 * i) && !code_bit(code->resuming, 2 * i))
 			set_bits(code->plain, i, i, units);
 		if (memchr(abi->leaving_opcodes, opcode, strlen((const char *)abi->leaving_opcodes)))
