@@ -186,9 +186,12 @@ static bool take_again(struct target *target, struct thread *t, struct sample *s
 	return true;
 }
 
-/* A thread that has had frames and has none is ending, mostly: only where it stays so that is what is shown. */
-static bool is_ending(struct thread *t, uint64_t now_ns)
+/* A thread that has had frames and has none is ending, mostly: only where it stays so that is what is shown. With C frames it is never
+ * empty. */
+static bool is_ending(const struct target *target, struct thread *t, uint64_t now_ns)
 {
+	if (target->exact->modules)
+		return false;
 	if (t->seen.depth > 0 || !t->begun) {
 		t->exact->t_empty_ns = 0;
 		return false;
@@ -233,8 +236,6 @@ static int sample_standing(struct target *target, struct thread *t, struct walke
 			err = oncpu_ask(&t->oncpu, w->now_ns) == -ESRCH ? -ESRCH : -EAGAIN;
 		}
 	}
-	if (!err && !target->exact->modules && is_ending(t, w->now_ns))
-		err = -ESRCH;
 	return err ? err : status_of(target, t, w, ret_status);
 }
 
@@ -268,6 +269,20 @@ static void put_off(struct target *target, struct thread *t, const struct sample
 	waiting->weight_ns += sample->weight_ns;
 }
 
+/* Whose samples wait for a stop of this system thread. A thread that has not begun has the ids of the one that makes it (to 3.11). */
+static struct thread *waiting_for(const struct target *target, pid_t tid)
+{
+	struct thread *found = NULL;
+
+	for (uint32_t i = 0; i < target->thread_count; i++) {
+		struct thread *t = target->threads[i];
+
+		if (t->tid == tid && exact_thread_waiting(t->exact) > 0 && (!found || t->begun))
+			found = t;
+	}
+	return found;
+}
+
 bool exact_take_late(struct target *target, struct stop *stop)
 {
 	struct walker w = {.abi = &target->proc.abi,
@@ -278,14 +293,11 @@ bool exact_take_late(struct target *target, struct stop *stop)
 	                   .now_ns = clock_now_ns(),
 	                   .tick = target->tick,
 	                   .stands = true};
-	struct thread *t = NULL;
+	struct thread *t = waiting_for(target, stop->tid);
 	struct look look;
 	bool interrupted;
 	int err;
 
-	for (uint32_t i = 0; !t && i < target->thread_count; i++)
-		if (target->threads[i]->tid == stop->tid && exact_thread_waiting(target->threads[i]->exact) > 0)
-			t = target->threads[i];
 	if (target->proc.pid != stop->pid || !t)
 		return false;
 	codes_new_tick(target->codes);
@@ -294,6 +306,8 @@ bool exact_take_late(struct target *target, struct stop *stop)
 	stop_release(target->exact->stopper, stop, &target->facts);
 	if (!err)
 		err = recheck_stack(target, t, w.now_ns);
+	if (!err && (sample_is_shadow(target, t) || is_ending(target, t, w.now_ns)))
+		err = -ESRCH;
 	if (!err)
 		err = status_of(target, t, &w, &t->exact->waiting.status);
 	if (!err)
@@ -375,6 +389,8 @@ void exact_sample(struct target *target, struct thread *t, struct walker *w)
 		t->exact->stood = false;
 		return;
 	}
+	if (!err && is_ending(target, t, w->now_ns))
+		err = -ESRCH;
 	target->facts.attempts++;
 	if (!err)
 		stand_for_waiting(target, t, &sample);

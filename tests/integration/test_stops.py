@@ -357,6 +357,7 @@ class Exact(Stops):
             program.remove()
         verdict = result.verdict
         self.assertEqual((verdict.impossible, verdict.wrong_lines), (0, 0), "of %d samples: %s" % (verdict.samples, verdict.examples))
+        self.assertEqual(verdict.empty, 0, "a thread that has not begun, or is ending, is not shown")
         # A sample that waits for its thread to stop is lost if the thread, or sampling, ends first.
         ended = result.causes.pop("ended", 0)
         self.assertLessEqual(ended, result.tried if name in ENDING else 1)
