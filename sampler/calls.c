@@ -213,11 +213,21 @@ static bool sight_left(void *context, const struct call *call)
 	return true;
 }
 
+/* The same where other frames of the stack may be of other instants. */
+static bool sight_left_single(void *context, const struct call *call)
+{
+	struct sighting *s = context;
+
+	s->learnt = call->adjacent && has_site(call) ? edges_sight_left_single(s->edges, call, s->now_ns)
+	                                             : edges_has(s->edges, call->key);
+	return true;
+}
+
 bool calls_know_left(const struct walker *w, const struct pystack *stack)
 {
 	struct sighting s = {.edges = w->edges, .now_ns = w->now_ns};
 
-	each_call(w, stack, stack->depth - 1, stack->depth, &s, sight_left);
+	each_call(w, stack, stack->depth - 1, stack->depth, &s, stack->apart ? sight_left_single : sight_left);
 	return s.learnt;
 }
 

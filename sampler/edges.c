@@ -311,6 +311,15 @@ bool edges_sight_left(struct edges *e, const struct call *call, uint64_t now_ns)
 	return true;
 }
 
+bool edges_sight_left_single(struct edges *e, const struct call *call, uint64_t now_ns)
+{
+	struct call edge = *call;
+
+	edge.key = edge_of(call);
+	edges_sight_left(e, &edge, now_ns);
+	return edges_has(e, call->key) || edges_has_single(e, call);
+}
+
 static const struct pending *find_pending(const struct edges *e, uint64_t key)
 {
 	const struct pending *set = &e->pending[set_of(e, key)];
@@ -337,6 +346,7 @@ bool edges_is_rare(const struct edges *e, const struct call *call)
 	const struct pending *pending = find_pending(e, call->key);
 	bool never_calls =
 		call->seldom || (e->counts[call->site & (room_of(e, COUNTS) - 1)] >= SHARE_SIGHTINGS && !edges_has(e, call->site));
+
 
 	return edges_has(e, call->key) || (pending && pending->singles * (uint64_t)RARE_SHARE >= seen_of(e, call) &&
 	                                   !never_calls && !calls_another(e, call));

@@ -51,6 +51,8 @@ bool edges_sight_once(struct edges *edges, const struct call *call, uint64_t now
 bool edges_sight_left(struct edges *edges, const struct call *call, uint64_t now_ns);
 /* Seen in one copy whose other frames may be of other instants. True: the call alone, whoever led to it, is known by its share now. */
 bool edges_sight_single(struct edges *edges, const struct call *call, uint64_t now_ns);
+/* The same with the callee left already. True: the call is known, or is the only one that is known of its site. */
+bool edges_sight_left_single(struct edges *edges, const struct call *call, uint64_t now_ns);
 /* Whether it is the only call that is known of its site, so that it cannot matter who led to it. */
 bool edges_has_single(const struct edges *edges, const struct call *call);
 /* Whether nothing else is known to be called there. */
