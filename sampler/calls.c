@@ -59,6 +59,7 @@ static bool each_call(const struct walker *w, const struct pystack *stack, uint3
 {
 	uint32_t first = from > EDGE_SITES ? from - EDGE_SITES : 0;
 	uint64_t sites[EDGE_SITES] = {0}; /* the latest ones, in a circle */
+	uint64_t caller = 0;
 	bool caller_seldom = false;
 
 	for (uint32_t i = first; i < to; i++) {
@@ -71,6 +72,7 @@ static bool each_call(const struct walker *w, const struct pystack *stack, uint3
 			                      .direct = stack->frames[i].direct};
 			struct call call = {.site = i > 0 ? sites[(i + EDGE_SITES - 1) % EDGE_SITES] : 1,
 			                    .callee = content | 1,
+			                    .pair = i > 0 ? hash_combine(content, caller) | 1 : 0,
 			                    .seldom = caller_seldom,
 			                    .awaited = stack->frames[i].awaited,
 			                    .placed = stack->frames[i].placed,
@@ -87,6 +89,7 @@ static bool each_call(const struct walker *w, const struct pystack *stack, uint3
 		}
 		sites[i % EDGE_SITES] = site;
 		caller_seldom = seldom;
+		caller = content;
 	}
 	return true;
 }

@@ -203,6 +203,8 @@ static void learn_edge(struct edges *e, const struct call *call)
 		add(e, several_of(call));
 	add(e, call->site);
 	add(e, edge_of(call));
+	if (call->pair)
+		add(e, call->pair);
 }
 
 void edges_learn(struct edges *e, const struct call *call)
@@ -347,9 +349,10 @@ bool edges_is_rare(const struct edges *e, const struct call *call)
 	bool never_calls =
 		call->seldom || (e->counts[call->site & (room_of(e, COUNTS) - 1)] >= SHARE_SIGHTINGS && !edges_has(e, call->site));
 
+	bool elsewhere = call->pair && edges_has(e, call->pair) && !edges_has(e, edge_of(call));
 
 	return edges_has(e, call->key) || (pending && pending->singles * (uint64_t)RARE_SHARE >= seen_of(e, call) &&
-	                                   !never_calls && !calls_another(e, call));
+	                                   !never_calls && !elsewhere && !calls_another(e, call));
 }
 
 void edges_count(struct edges *e, uint64_t part, uint32_t weight, uint64_t now_ns)

@@ -22,6 +22,7 @@ struct call {
 	uint64_t key;  /* of the callee and the sites that led to it; the three are hashes, not 0 */
 	uint64_t site; /* where the caller stands */
 	uint64_t callee;
+	uint64_t pair; /* the caller's function and the callee, wherever in it that is called; 0: there is no caller */
 	bool seldom;   /* where it stands, mostly nothing is called */
 	bool awaited;  /* the caller's own frame names what is called */
 	bool placed;   /* the caller calls it from there only */
@@ -61,7 +62,8 @@ bool edges_has_no_other(const struct edges *edges, const struct call *call);
 bool edges_has_edge(const struct edges *edges, const struct call *call);
 /* Its site and its callee were seen many times, and it hardly ever: a copy that is torn. */
 bool edges_is_false(const struct edges *edges, const struct call *call);
-/* Nothing speaks against a call that was seen in single copies only: it is most of what was seen of its site, or its callee. */
+/* Nothing speaks against a call that was seen in single copies only: it is most of what was seen of its site, or its callee, and the same caller
+ * is not known to call it from another place. */
 bool edges_is_rare(const struct edges *edges, const struct call *call);
 /* Counts that a site or a callee was seen, `weight` times. */
 void edges_count(struct edges *edges, uint64_t part, uint32_t weight, uint64_t now_ns);

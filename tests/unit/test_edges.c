@@ -137,6 +137,7 @@ Test(edges, a_rare_call_is_believed_where_nothing_speaks_against_it)
 {
 	struct edges *e = new_edges();
 	struct call call = call_of(1, 2), attribute = call_of(3, 4), never = call_of(5, 6);
+	struct call before = call_of(7, 8), other = call_of(10, 8);
 
 	cr_assert_not(edges_is_rare(e, &call));
 	sight_single(e, &call);
@@ -149,6 +150,13 @@ Test(edges, a_rare_call_is_believed_where_nothing_speaks_against_it)
 	edges_count(e, never.site, 100, NOW_NS);
 	sight_single(e, &never);
 	cr_assert_not(edges_is_rare(e, &never));
+	/* The same caller is known to call it from another place: a copy that is torn between the two. */
+	before.pair = other.pair = 9;
+	sight_single(e, &before);
+	cr_assert(edges_is_rare(e, &before));
+	edges_learn(e, &other);
+	cr_assert_not(edges_is_rare(e, &before));
+	cr_assert(edges_is_rare(e, &other));
 	edges_free(e);
 }
 
