@@ -12,7 +12,7 @@ from goals import (
 )
 from tools import LIMIT, UNTHROTTLED
 
-EXACT = "Exact mode (a target that is stopped for each sample) has no row: sampled has none yet; --full shows Tachyon's on the oracles."
+EXACT = "Exact mode (a target that is stopped for each sample) has no row: make bench-native measures it; --full shows Tachyon's on the oracles."
 PEERS = [TACHYON, "Austin", "py-spy", "Tachyon --blocking"]
 ALWAYS = [TACHYON, "Austin"]  # have a column even if they could not be had
 JUDGED = "impossible", "wrong_lines"
