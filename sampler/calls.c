@@ -97,6 +97,7 @@ static bool each_call(const struct walker *w, const struct pystack *stack, uint3
 struct sighting {
 	struct edges *edges;
 	uint64_t now_ns;
+	bool apart; /* some frames of the stack lie outside the data stack, and may be of other instants */
 	bool learnt;
 };
 
@@ -211,26 +212,20 @@ static bool sight_left(void *context, const struct call *call)
 	struct sighting *s = context;
 
 	/* A generator's frame was copied later than what it called: what has been left by then says nothing of where it was called. */
-	s->learnt = call->adjacent && has_site(call) ? edges_sight_left(s->edges, call, s->now_ns)
-	                                             : edges_has(s->edges, call->key);
-	return true;
-}
-
-/* The same where other frames of the stack may be of other instants. */
-static bool sight_left_single(void *context, const struct call *call)
-{
-	struct sighting *s = context;
-
-	s->learnt = call->adjacent && has_site(call) ? edges_sight_left_single(s->edges, call, s->now_ns)
-	                                             : edges_has(s->edges, call->key);
+	if (!call->adjacent || !has_site(call))
+		s->learnt = edges_has(s->edges, call->key);
+	else if (s->apart)
+		s->learnt = edges_sight_left_single(s->edges, call, s->now_ns);
+	else
+		s->learnt = edges_sight_left(s->edges, call, s->now_ns);
 	return true;
 }
 
 bool calls_know_left(const struct walker *w, const struct pystack *stack)
 {
-	struct sighting s = {.edges = w->edges, .now_ns = w->now_ns};
+	struct sighting s = {.edges = w->edges, .now_ns = w->now_ns, .apart = stack->apart};
 
-	each_call(w, stack, stack->depth - 1, stack->depth, &s, stack->apart ? sight_left_single : sight_left);
+	each_call(w, stack, stack->depth - 1, stack->depth, &s, sight_left);
 	return s.learnt;
 }
 

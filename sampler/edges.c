@@ -182,6 +182,12 @@ static bool calls_another(const struct edges *e, const struct call *call)
 	return edges_has(e, call->site) && !edges_has(e, edge_of(call));
 }
 
+/* The same caller is known to call it, but not from there: a copy that is torn between the two. */
+static bool is_called_elsewhere(const struct edges *e, const struct call *call)
+{
+	return call->pair && edges_has(e, call->pair) && !edges_has(e, edge_of(call));
+}
+
 /* Marks a site at which several functions are called. */
 static uint64_t several_of(const struct call *call)
 {
@@ -349,10 +355,9 @@ bool edges_is_rare(const struct edges *e, const struct call *call)
 	bool never_calls =
 		call->seldom || (e->counts[call->site & (room_of(e, COUNTS) - 1)] >= SHARE_SIGHTINGS && !edges_has(e, call->site));
 
-	bool elsewhere = call->pair && edges_has(e, call->pair) && !edges_has(e, edge_of(call));
-
 	return edges_has(e, call->key) || (pending && pending->singles * (uint64_t)RARE_SHARE >= seen_of(e, call) &&
-	                                   !never_calls && !elsewhere && !calls_another(e, call));
+	                                   !never_calls && !calls_another(e, call) &&
+	                                   !is_called_elsewhere(e, call));
 }
 
 void edges_count(struct edges *e, uint64_t part, uint32_t weight, uint64_t now_ns)

@@ -2,11 +2,7 @@
 #include "sampler/exact_look.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "sampler/recheck.h"
@@ -14,104 +10,9 @@
 #include "sampler/status.h"
 
 #define ATTEMPTS      6u /* at one sample: the guess of what to read grows, or the thread blocks and wakes all the time */
-#define NATIVE_FRAMES 1024u
 #define NAP_NS        (10 * NS_PER_US) /* after a second attempt that failed, twice as long; doubled after each further one */
 #define LATER_NS      (100 * NS_PER_MS) /* so long a sample waits for one that is taken of a thread that stands */
 #define EMPTY_NS      (100 * NS_PER_MS)
-
-bool target_knows_loop(struct target *target)
-{
-	struct modules *modules = NULL;
-	struct symtab *symbols;
-	bool knows = false;
-
-	if (symtab_new(&symbols) != 0)
-		return false;
-	if (modules_new(&modules, &target->remote, &target->proc, symbols, 1) == 0)
-		knows = modules_know_eval(modules);
-	modules_free(modules);
-	symtab_free(symbols);
-	return knows;
-}
-
-int exact_new(struct exact **ret_exact, const struct target *target, struct stopper *stopper)
-{
-	struct exact *x = calloc(1, sizeof(*x));
-	int err = x ? 0 : -ENOMEM;
-
-	if (!err && target->options->native > NATIVE_MARKS) {
-		x->unwound.room = NATIVE_FRAMES;
-		x->unwound.frames = calloc(NATIVE_FRAMES, sizeof(*x->unwound.frames));
-		err = x->unwound.frames
-		              ? modules_new(&x->modules, &target->remote, &target->proc, target->symbols, target->id)
-		              : -ENOMEM;
-		if (!err)
-			err = unwinder_new(&x->unwinder, x->modules);
-	}
-	if (err) {
-		exact_free(x);
-		return err;
-	}
-	x->stopper = stopper;
-	*ret_exact = x;
-	return 0;
-}
-
-void exact_free(struct exact *x)
-{
-	if (!x)
-		return;
-	unwinder_free(x->unwinder);
-	modules_free(x->modules);
-	free(x->unwound.frames);
-	free(x->merged.frames);
-	free(x);
-}
-
-void exact_forget(struct exact *x)
-{
-	if (x->modules)
-		modules_forget(x->modules);
-}
-
-void exact_thread_free(struct exact_thread *thread)
-{
-	if (!thread)
-		return;
-	if (thread->schedstat_fd >= 0)
-		close(thread->schedstat_fd);
-	free(thread->last.frames);
-	free(thread);
-}
-
-void exact_thread_forget(struct exact_thread *thread)
-{
-	if (!thread)
-		return;
-	thread->stood = false;
-	thread->last.depth = 0;
-}
-
-uint32_t exact_thread_waiting(const struct exact_thread *thread)
-{
-	return thread ? thread->waiting.count : 0;
-}
-
-static struct exact_thread *exact_of(const struct target *target, struct thread *t)
-{
-	char path[64];
-
-	if (t->exact)
-		return t->exact;
-	t->exact = calloc(1, sizeof(*t->exact));
-	if (!t->exact)
-		return NULL;
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", (int)target->proc.pid, (int)t->tid);
-	t->exact->schedstat_fd = t->tid > 0 && !target->remote.core ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-	t->exact->stack_bytes =
-		target->options->native_stack_bytes ? target->options->native_stack_bytes : NATIVE_STACK_BYTES;
-	return t->exact;
-}
 
 static void count_merged(struct target *target, enum merged merged, uint32_t count)
 {

@@ -35,6 +35,8 @@ struct look {
 	uint32_t stack_piece, stack_pieces; /* in the plan */
 };
 
+/* What is kept of this thread, made at its first sample; freed with exact_thread_free(). NULL: out of memory. */
+struct exact_thread *exact_of(const struct target *target, struct thread *t);
 /* How often the kernel gave the thread a CPU. False: not to be had. */
 bool exact_slices(const struct exact_thread *thread, uint64_t *ret_slices);
 /* Of a running thread, which is stopped for it. `again`: a look failed, so that it stands until all was read. 0, -EAGAIN (not all was read, or it stood in the
