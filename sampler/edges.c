@@ -234,7 +234,8 @@ bool edges_has_edge(const struct edges *e, const struct call *call)
 	return edges_has(e, edge_of(call));
 }
 
-bool edges_sight_key(struct edges *e, uint64_t key, uint64_t now_ns)
+/* Counts a sighting of what is not known yet, and is known with EDGE_SIGHTINGS of them, whatever its share. True: now it is. */
+static bool is_seen_enough(struct edges *e, uint64_t key, uint64_t now_ns)
 {
 	struct pending *pending;
 
@@ -244,8 +245,25 @@ bool edges_sight_key(struct edges *e, uint64_t key, uint64_t now_ns)
 	if (++pending->sightings < EDGE_SIGHTINGS)
 		return false;
 	*pending = (struct pending){0};
-	add(e, key);
 	return true;
+}
+
+bool edges_sight_key(struct edges *e, uint64_t key, uint64_t now_ns)
+{
+	bool enough = is_seen_enough(e, key, now_ns);
+
+	if (enough)
+		add(e, key);
+	return enough;
+}
+
+bool edges_sight_awaited(struct edges *e, const struct call *call, uint64_t now_ns)
+{
+	bool enough = is_seen_enough(e, edge_of(call), now_ns);
+
+	if (enough)
+		learn_edge(e, call);
+	return enough;
 }
 
 static uint64_t alike_needed(uint64_t seen)

@@ -43,6 +43,8 @@ bool edges_has(const struct edges *edges, uint64_t key);
 bool edges_sight(struct edges *edges, const struct call *call, uint64_t now_ns);
 /* The same for a key of any kind, whatever its share. */
 bool edges_sight_key(struct edges *edges, uint64_t key, uint64_t now_ns);
+/* Seen in one copy, in which the caller's own frame names the callee. True: the call alone, whoever led to it, is known now. */
+bool edges_sight_awaited(struct edges *edges, const struct call *call, uint64_t now_ns);
 /* Seen while nothing moved: known. */
 void edges_learn(struct edges *edges, const struct call *call);
 /* Seen in one copy. True: known by its share now. */
