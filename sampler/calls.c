@@ -109,7 +109,8 @@ static bool call_known(void *context, const struct call *call)
 static bool call_known_apart(void *context, const struct call *call)
 {
 	return edges_has(context, call->key) || edges_has_single(context, call) ||
-	       (call->awaited && edges_has_edge(context, call)) || (call->placed && edges_has_no_other(context, call));
+	       ((call->awaited || call->placed) && edges_has_edge(context, call)) ||
+	       (call->placed && edges_has_no_other(context, call));
 }
 
 static bool site_known(void *context, const struct call *call)

@@ -25,7 +25,7 @@ struct call {
 	uint64_t pair; /* the caller's function and the callee, wherever in it that is called; 0: there is no caller */
 	bool seldom;   /* where it stands, mostly nothing is called */
 	bool awaited;  /* the caller's own frame names what is called */
-	bool placed;   /* the caller calls it from there only */
+	bool placed;   /* the caller calls or awaits it from there only */
 	bool proven;   /* the callee was its caller's while both were read, if not of the frames below them */
 	bool adjacent; /* caller and callee were copied in one piece */
 	/* Asked before it is learnt by its share: whether what stands at its site can call; NULL: yes. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where coroutines and generators call the functions above them. A coroutine's frame is copied a little after the data stack, and has
- * often gone on by then; but the frame above it, copied at the instant, links to it. Where its function calls that one from one place
- * only, that is where it stood. */
+/* From where the functions of generators and coroutines call others, and await one another, as whole stacks show it: what a copy that came
+ * too late lacks (placed.h). */
 #ifndef SAMPLED_SAMPLER_RESUMED_H
 #define SAMPLED_SAMPLER_RESUMED_H
 

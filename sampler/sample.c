@@ -123,7 +123,7 @@ static int put_off(struct target *target, struct thread *t, struct walker *w, ui
 	return status_of(target, t, w, &owed.status) == 0 && owed_add(target, &owed) ? -EINPROGRESS : -EAGAIN;
 }
 
-/* Notes where the generators of a whole stack call what lies above them on the data stack. */
+/* Notes where the generators of a whole stack call what lies above them on the data stack, and where they await one another. */
 static void note_resumed(struct target *target, const struct thread *t)
 {
 	bool outside = false;
@@ -132,7 +132,7 @@ static void note_resumed(struct target *target, const struct thread *t)
 		const struct pyframe *frame = &t->seen.frames[i];
 		bool within = thread_in_chunks(t, frame->frame);
 
-		if (within && outside)
+		if ((within && outside) || frame->awaited)
 			resumed_note(&target->resumed, codes_content(target->codes, frame[-1].code),
 			             codes_content(target->codes, frame->code), frame[-1].offset);
 		outside = !within;

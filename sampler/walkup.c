@@ -11,8 +11,8 @@
 #include <errno.h>
 
 #include "base/hash.h"
-#include "sampler/bytecode.h"
 #include "sampler/links.h"
+#include "sampler/placed.h"
 #include "sampler/record.h"
 #include "sampler/walk.h"
 
@@ -20,7 +20,6 @@
  * oracles' shares agree best with those of the stopped programs (tests/oracle/run --bias; 3.11 to 3.15). */
 #define LEFT_OF      4
 #define SHIMS_MAX    256 /* below the outermost frame */
-#define SOUGHT_TICKS 16  /* a search for a specialised call takes two microseconds */
 
 struct climb {
 	struct walker *w;
@@ -28,7 +27,8 @@ struct climb {
 	raddr_t current;
 	uint32_t chunk; /* index of the chunk that `top` lies in */
 	bool calls; /* the innermost frame so far stands where an instruction can call, or is the interpreter's own */
-	bool stood;     /* where it stands, a generator's, follows from what lies above it on the data stack, which is its callee */
+	bool stood;     /* where it stands, a generator's, follows from what lies above it on the data stack, which is its callee; */
+	bool awaits;    /* … from the coroutine that it awaits */
 	bool through_c; /* a frame that is not suspended has a frame above it: only the leaf's own mark proves that one alive */
 	struct links links;
 	raddr_t top; /* where the innermost data-stack frame so far ends: the next one begins here, or in the next chunk */
@@ -260,37 +260,10 @@ static const uint8_t *next_frame(struct climb *c, raddr_t caller, bool suspended
 	return c->t->leaf_left ? left : NULL;
 }
 
-/* Whether code that stood in the call at `from` can have come to `to` without another call. */
-static bool no_call_between(const struct code *code, int64_t from, int64_t to)
-{
-	for (int64_t at = from + 2; at < to; at += 2)
-		if (code_calls(code, at) && !code_calls_seldom(code, at))
-			return false;
-	return from <= to;
-}
-
-/* Where one call of a function is specialised for the callee, it is called there. Believed like what was seen: found so again and again, and
- * nowhere else. */
-static bool find_specialised(const struct climb *c, const struct code *code, const struct code *callee,
-                             int64_t *ret_place)
-{
-	struct walker *w = c->w;
-
-	if (callee->version == 0 || w->light || w->tick - w->resumed->sought_tick < SOUGHT_TICKS)
-		return false;
-	w->resumed->sought_tick = w->tick;
-	if (!bytecode_find_call(w->abi, w->remote, code, callee->version, ret_place))
-		return false;
-	resumed_note(w->resumed, code->content, callee->content, *ret_place);
-	return resumed_find(w->resumed, code->content, callee->content, ret_place);
-}
-
-/* A generator's frame is copied after the data stack. The frame above it that links to it says where it stood when that was copied: where
- * its function calls that one from one place only, and it has gone on from there since. */
+/* Where a generator's frame stood, if the frame at the end of the data stack so far is what it called. */
 static bool stood_at(const struct climb *c, raddr_t frame, const struct code *code, int64_t *offset)
 {
 	const struct pyabi *abi = c->w->abi;
-	int64_t place;
 	int err;
 	const uint8_t *above = chunk_frame(c, c->chunk, c->top, &err);
 	const struct code *callee;
@@ -298,13 +271,7 @@ static bool stood_at(const struct climb *c, raddr_t frame, const struct code *co
 	if (!above || frame_previous(abi, above) != frame || frame_is_shim(abi, above))
 		return false;
 	callee = codes_find(c->w->codes, frame_code(abi, above));
-	if (!callee || life_of(c, c->chunk, c->top, above) != LIFE_RUNS ||
-	    !(resumed_find(c->w->resumed, code->content, callee->content, &place) ||
-	      find_specialised(c, code, callee, &place)) ||
-	    !no_call_between(code, place, *offset))
-		return false;
-	*offset = place;
-	return true;
+	return callee && life_of(c, c->chunk, c->top, above) == LIFE_RUNS && placed_by_callee(c->w, code, callee, offset);
 }
 
 /* The next copy takes what is in use and a little more, and shrinks slowly when less is. */
@@ -433,7 +400,7 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 	c.current = current;
 	c.chunk = 0;
 	links_init(&c.links, w, t);
-	c.stood = c.through_c = false;
+	c.stood = c.awaits = c.through_c = false;
 	c.top = 0;
 	if (w->chase)
 		links_chase(&c.links, current);
@@ -471,12 +438,13 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 			w->doubted = addr;
 			return -EAGAIN;
 		}
-		placed = c.stood;
+		placed = c.stood || c.awaits;
 		c.stood = generator && c.top != 0 && stood_at(&c, frame, code, &offset);
-		resumed = c.stood;
+		c.awaits = generator && !c.stood && placed_by_awaited(w, &c.links, frame, code, &offset);
+		resumed = c.stood || c.awaits;
 		if (link && link->yielded) {
 			t->late = t->recalled = true;
-			if (links_to(&c.links, false, frame))
+			if (!c.awaits && links_to(&c.links, false, frame))
 				resumed = awaited_at(code, offset, &offset);
 			else if (!resumed && is_called_by(&c, frame))
 				return give_up(&c);
