@@ -218,7 +218,7 @@ static raddr_t find_awaiter(struct links *l, const struct link *link)
 	               : 0;
 }
 
-/* A shim lies on the C stack, and is gone when C has returned. */
+/* A shim lies on the C stack, and is gone when C has returned. What lies there mostly is the same again, called from the same frame. */
 static bool recall_shim(const struct links *l, struct link *ret_link)
 {
 	struct apart_link known = apart_link(l->t->apart, ret_link->frame);
@@ -249,7 +249,7 @@ raddr_t links_follow(struct links *l, raddr_t frame, raddr_t above)
 				link.previous = find_awaiter(l, &link);
 				link.yielded = yielded = true;
 			}
-		} else if (!yielded || !recall_shim(l, &link)) {
+		} else if (!recall_shim(l, &link)) {
 			return 0;
 		}
 		if (link.previous == 0)

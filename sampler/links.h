@@ -20,7 +20,7 @@ struct link {
 	const uint8_t *bytes; /* of the copy; NULL: a shim that is no more */
 	uint32_t count;
 	bool shim;
-	bool yielded; /* it was suspended by the time it was read */
+	bool yielded; /* it was suspended by the time it was read; of a shim: no more, and remembered */
 };
 
 struct links {

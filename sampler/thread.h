@@ -109,7 +109,7 @@ struct thread {
 	bool leads_on;       /* where that leaf stands, C was seen to lead on to further frames */
 	bool agreed;         /* that they are the same, or that the chain decided */
 	bool late;     /* a part of it was read after the rest: it is no instant's, and teaches nothing by itself */
-	bool recalled; /* a generator among it had yielded by then, and its caller is the one that was remembered */
+	bool recalled; /* a generator among it had yielded by then, or a shim was gone, and what it linked to is the one that was remembered */
 
 	struct exact_thread *exact; /* owned; of samples of threads that stand (exact.h) */
 

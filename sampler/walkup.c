@@ -113,7 +113,11 @@ static int is_called_from(struct climb *c, raddr_t at, const uint8_t *bytes, rad
 		return 0;
 	links_follow(&c->links, link, at);
 	shim = links_to(&c->links, true, caller);
-	return shim && shim->frame == link;
+	if (!shim || shim->frame != link)
+		return 0;
+	if (shim->yielded)
+		c->t->late = c->t->recalled = true;
+	return 1;
 }
 
 /* Whether a frame has been left, by itself or by an exception. One that is traced stands below the frame that traces it. */
