@@ -174,6 +174,47 @@ bool calls_sight(const struct walker *w, const struct pystack *stack, uint32_t c
 	return s.learnt;
 }
 
+struct comparison {
+	struct sighting s;
+	const struct pystack *other;
+	uint32_t at; /* frames of `other` before it lie further out */
+};
+
+/* Whether the caller stands alike in the other stack, and what it called was the same. */
+static bool is_alike(struct comparison *c, const struct pyframe *caller)
+{
+	const struct pyframe *callee = caller + 1, *other;
+	uint32_t at = c->at;
+
+	while (at < c->other->depth && c->other->frames[at].frame != caller->frame)
+		at++;
+	if (at + 1 >= c->other->depth)
+		return false;
+	c->at = at;
+	other = &c->other->frames[at];
+	return other[0].code == caller->code && other[0].offset == caller->offset && other[1].frame == callee->frame &&
+	       other[1].code == callee->code;
+}
+
+static bool sight_adjacent(void *context, const struct call *call)
+{
+	struct comparison *c = context;
+	const struct place *place = call->context;
+
+	if (call->adjacent && is_alike(c, place->caller) && has_site(call))
+		c->s.learnt |= edges_sight_edge(c->s.edges, call, c->s.now_ns);
+	return true;
+}
+
+bool calls_sight_adjacent(const struct walker *w, const struct pystack *stack, const struct pystack *other,
+                          uint32_t from, struct edges *edges)
+{
+	struct comparison c = {.s = {.edges = edges, .now_ns = w->now_ns}, .other = other};
+
+	each_call(w, stack, from, stack->depth, &c, sight_adjacent);
+	return c.s.learnt;
+}
+
 static bool sight_single(void *context, const struct call *call)
 {
 	struct sighting *s = context;

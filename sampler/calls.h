@@ -30,6 +30,10 @@ bool calls_are_rare(const struct walker *w, const struct pystack *stack, struct 
 
 /* Counts the sites and callees of a stack; where there are many ticks (`often`), those of one in sixteen, for all of them. */
 void calls_count(const struct walker *w, const struct pystack *stack, struct edges *edges, bool often);
+/* Of calls from that of frame `from` on, between frames that lie on one another on the data stack: those that are alike in the other copy
+ * were seen so once more, whoever led to them. True: one has become known. */
+bool calls_sight_adjacent(const struct walker *w, const struct pystack *stack, const struct pystack *other,
+                          uint32_t from, struct edges *edges);
 /* The calls of this stack that were proven while it was read were seen once more. True: one has become known. */
 bool calls_sight_proven(const struct walker *w, const struct pystack *stack, struct edges *edges);
 

@@ -271,21 +271,39 @@ static uint64_t alike_needed(uint64_t seen)
 	return EDGE_SIGHTINGS + seen / ALIKE_SHARE + (seen < EARLY_SEEN ? seen : EARLY_SEEN) / EARLY_SHARE;
 }
 
-bool edges_sight(struct edges *e, const struct call *call, uint64_t now_ns)
+/* Counts that the call, told by `key`, was seen alike. True: that suffices now. */
+static bool is_seen_alike(struct edges *e, const struct call *call, uint64_t key, uint64_t now_ns)
 {
 	struct pending *pending;
 
-	if (edges_has(e, call->key))
+	if (edges_has(e, key))
 		return false;
-	pending = get_pending(e, call->key, now_ns);
+	pending = get_pending(e, key, now_ns);
 	if (pending->sightings < UINT16_MAX)
 		pending->sightings++;
 	if (pending->sightings < alike_needed(seen_of(e, call)) ||
 	    (pending->sightings < ODD_SIGHTINGS && call->can_be && !call->can_be(call)))
 		return false;
 	*pending = (struct pending){0};
-	edges_learn(e, call);
 	return true;
+}
+
+bool edges_sight(struct edges *e, const struct call *call, uint64_t now_ns)
+{
+	bool enough = is_seen_alike(e, call, call->key, now_ns);
+
+	if (enough)
+		edges_learn(e, call);
+	return enough;
+}
+
+bool edges_sight_edge(struct edges *e, const struct call *call, uint64_t now_ns)
+{
+	bool enough = is_seen_alike(e, call, edge_of(call), now_ns);
+
+	if (enough)
+		learn_edge(e, call);
+	return enough;
 }
 
 bool edges_sight_once(struct edges *e, const struct call *call, uint64_t now_ns)

@@ -41,6 +41,8 @@ void edges_free(struct edges *edges);
 bool edges_has(const struct edges *edges, uint64_t key);
 /* Seen alike in two copies once more. True: with this sighting it has become known. */
 bool edges_sight(struct edges *edges, const struct call *call, uint64_t now_ns);
+/* The same for the call alone, whoever led to it. */
+bool edges_sight_edge(struct edges *edges, const struct call *call, uint64_t now_ns);
 /* The same for a key of any kind, whatever its share. */
 bool edges_sight_key(struct edges *edges, uint64_t key, uint64_t now_ns);
 /* Seen in one copy, in which the caller's own frame names the callee. True: the call alone, whoever led to it, is known now. */

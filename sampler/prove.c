@@ -36,8 +36,11 @@ static bool sight_alike(struct target *target, const struct walker *w, const str
 			;
 		whole = false;
 	}
-	if (!target->callees) /* else only what frames say of their calls is learnt from */
-		target->edges_learnt += calls_sight(w, &t->seen, alike, target->edges);
+	if (target->callees) /* only what frames say of their calls is learnt from */
+		return whole;
+	target->edges_learnt += calls_sight(w, &t->seen, alike, target->edges);
+	if (!whole && agreed && t->seen.apart)
+		target->edges_learnt += calls_sight_adjacent(w, &t->seen, other, alike, target->edges);
 	return whole;
 }
 

@@ -286,3 +286,24 @@ Test(edges, what_a_caller_awaits_is_known_when_seen_three_times)
 	cr_assert_not(edges_has_single(e, &call), "both are awaited there");
 	edges_free(e);
 }
+
+/* The call alone, whoever led to it, as often alike as any. */
+Test(edges, a_call_alone_seen_alike_is_known_with_any_context)
+{
+	struct edges *e = new_edges();
+	struct call call = call_of(1, 2), there = call_of(1, 2), other = call_of(1, 3);
+
+	there.key = hash_combine(call.key, 7) | 1;
+	edges_count(e, call.site, 200, NOW_NS);
+	edges_count(e, call.callee, 200, NOW_NS);
+	for (int i = 0; i < 16; i++) /* 3, two hundredths, and a sixteenth of 200 */
+		cr_assert_not(edges_sight_edge(e, i % 2 ? &call : &there, NOW_NS));
+	cr_assert(edges_sight_edge(e, &call, NOW_NS));
+	cr_assert(edges_has_single(e, &there));
+	cr_assert_not(edges_has(e, call.key));
+	for (int i = 0; i < 3; i++)
+		edges_sight_edge(e, &other, NOW_NS);
+	cr_assert(edges_has_edge(e, &other));
+	cr_assert_not(edges_has_single(e, &call), "both are called there");
+	edges_free(e);
+}
