@@ -12,14 +12,20 @@
 #define CREDIT_PLAN 16u
 #define CREDIT_MAX  128u
 #define PLANNED_MAX 16u /* each costs some 0.25 µs */
+#define DOUBT_OF    8   /* of so many ticks, one looks for what proves calls: it costs a microsecond more */
 #define NONE_TICKS  16  /* so long what was no frame is not looked at again; a coroutine may begin there soon */
+
+bool apart_in_doubt(const struct apart *apart, uint64_t tick)
+{
+	return apart->doubts > 0 && tick % DOUBT_OF == 0;
+}
 
 bool apart_plan(const struct apart *apart, struct plan *plan, uint64_t tick, struct apart_copy *ret_copy)
 {
 	uint32_t planned = 0;
 
 	*ret_copy = (struct apart_copy){.frames = plan->count};
-	for (uint32_t i = 0; apart && i < apart->count; i++) {
+	for (uint32_t i = 0; apart && i < apart->count && !apart_in_doubt(apart, tick); i++) {
 		const struct apart_frame *frame = &apart->frames[i];
 
 		if (frame->used_tick != tick && (frame->credit < CREDIT_PLAN || planned++ >= PLANNED_MAX))

@@ -54,7 +54,9 @@ struct apart_copy {
 	uint32_t proven_count;
 };
 
-/* Adds the frames that many ticks meet, or that this one met already. `apart` may be NULL. False: out of memory. */
+/* Whether this tick reads what proves the calls of what lies outside the data stack: then each frame is read by itself, with its caller. */
+bool apart_in_doubt(const struct apart *apart, uint64_t tick);
+/* Adds the frames that many ticks meet, or that this one met already; none where it is in doubt. `apart` may be NULL. False: out of memory. */
 bool apart_plan(const struct apart *apart, struct plan *plan, uint64_t tick, struct apart_copy *ret_copy);
 /* The bytes at addr in the copies, or NULL; *ret_bytes: how many. What was fetched is newer. */
 const uint8_t *apart_find(const struct apart_copy *copy, const struct plan *plan, raddr_t addr, uint32_t *ret_bytes);

@@ -241,7 +241,7 @@ static bool sight_proven(void *context, const struct call *call)
 	struct sighting *s = context;
 
 	if (call->proven && has_site(call) && (!call->can_be || call->can_be(call)))
-		s->learnt |= edges_sight(s->edges, call, s->now_ns);
+		s->learnt |= edges_sight_proven(s->edges, call, s->now_ns);
 	return true;
 }
 

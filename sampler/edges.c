@@ -39,6 +39,7 @@ struct pending { /* not known yet */
 	uint64_t first_ns;
 	uint16_t sightings; /* in both copies of a double read */
 	uint16_t singles;   /* in one copy; stops at the most it can hold */
+	uint16_t proven;    /* while the callee was its caller's */
 };
 
 #define TALLIES 8192u
@@ -169,6 +170,12 @@ static uint64_t seen_of(const struct edges *e, const struct call *call)
 	return site < callee ? site : callee;
 }
 
+/* How often the callee was seen to be some caller's: counted apart from its sightings, as only one look in so many reads what proves it. */
+static uint32_t *proven_of(struct edges *e, const struct call *call)
+{
+	return &e->counts[hash_u64(call->callee) & (room_of(e, COUNTS) - 1)];
+}
+
 /* The call alone, whoever led to it. */
 static uint64_t edge_of(const struct call *call)
 {
@@ -297,6 +304,23 @@ bool edges_sight(struct edges *e, const struct call *call, uint64_t now_ns)
 	return enough;
 }
 
+bool edges_sight_proven(struct edges *e, const struct call *call, uint64_t now_ns)
+{
+	uint32_t all = ++*proven_of(e, call);
+	struct pending *pending;
+
+	if (edges_has(e, call->key))
+		return false;
+	pending = get_pending(e, call->key, now_ns);
+	if (pending->proven < UINT16_MAX)
+		pending->proven++;
+	if (pending->proven < alike_needed(all))
+		return false;
+	*pending = (struct pending){0};
+	edges_learn(e, call);
+	return true;
+}
+
 bool edges_sight_edge(struct edges *e, const struct call *call, uint64_t now_ns)
 {
 	bool enough = is_seen_alike(e, call, edge_of(call), now_ns);
@@ -401,8 +425,10 @@ void edges_count(struct edges *e, uint64_t part, uint32_t weight, uint64_t now_n
 	if (now_ns - e->halved_ns > HALVE_NS) {
 		for (uint32_t i = 0; i < room_of(e, COUNTS); i++)
 			e->counts[i] /= 2;
-		for (uint32_t i = 0; i < room_of(e, PENDING_ROOM); i++) /* what is compared with them */
+		for (uint32_t i = 0; i < room_of(e, PENDING_ROOM); i++) { /* what is compared with them */
 			e->pending[i].singles /= 2;
+			e->pending[i].proven /= 2;
+		}
 		e->halved_ns = now_ns;
 	}
 	e->rough = weight > 1;

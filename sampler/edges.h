@@ -47,6 +47,8 @@ bool edges_sight_edge(struct edges *edges, const struct call *call, uint64_t now
 bool edges_sight_key(struct edges *edges, uint64_t key, uint64_t now_ns);
 /* Seen in one copy, in which the caller's own frame names the callee. True: the call alone, whoever led to it, is known now. */
 bool edges_sight_awaited(struct edges *edges, const struct call *call, uint64_t now_ns);
+/* Seen to be its caller's callee before and behind the reading of the caller. True: known, by its share of all that was seen so of the callee. */
+bool edges_sight_proven(struct edges *edges, const struct call *call, uint64_t now_ns);
 /* Seen while nothing moved: known. */
 void edges_learn(struct edges *edges, const struct call *call);
 /* Seen in one copy. True: known by its share now. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sampler/links.h"
 
-#define DOUBT_OF  8   /* of so many ticks, one looks for what proves calls: it costs a microsecond more */
 #define CHASE_MAX 256 /* frames of the data stack between them, on the way down */
 /* From SEND to where a generator that yielded stands: SEND with its cache, YIELD_VALUE, and the instruction behind it. */
 #define SEND_BYTES 8
@@ -80,7 +79,7 @@ static const uint8_t *fetch(struct walker *w, struct thread *t, raddr_t frame, r
 	struct iovec frames[APART_FETCHES];
 	struct pair pairs[APART_PROVEN];
 	uint32_t count = 0, pair_count = 0, ignored, head_bytes = (uint32_t)w->abi->frame.bytes;
-	bool doubt = copy->fetches == 0 && t->apart->doubts > 0 && w->tick % DOUBT_OF == 0;
+	bool doubt = copy->fetches == 0 && apart_in_doubt(t->apart, w->tick);
 	raddr_t at = frame, callee = above, link_of_callee = frame;
 
 	for (uint32_t steps = 0; count + 6 < APART_FETCHES && steps < APART_FETCHES && frame_may_be(at); steps++) {

@@ -152,8 +152,6 @@ static void sight_calls(struct target *target, const struct walker *w, struct th
 
 	if (target->held_latest < target->held_count && held->thread == t->id && held->tick + 1 == w->tick)
 		whole = sight_alike(target, w, t, &held->stack, held->agreed && t->agreed, held->late || t->late);
-	if (t->agreed && t->late)
-		target->edges_learnt += calls_sight_proven(w, &t->seen, target->edges);
 	if ((one_copy || t->seen.apart) && !whole && t->agreed && !w->plan->slow)
 		target->edges_learnt += calls_sight_once(w, &t->seen, target->edges);
 }
@@ -218,6 +216,8 @@ int prove_calls(struct target *target, struct walker *w, struct thread *t, uint1
 	w->moves = thread_moves(t);
 	if (t->agreed && !w->plan->slow && !target->callees && !t->recalled)
 		calls_count(w, &t->seen, target->edges, target->interval_ns == 0);
+	if (t->agreed && t->copy.apart.proven_count > 0 && !t->recalled)
+		target->edges_learnt += calls_sight_proven(w, &t->seen, target->edges);
 	/* The copy of a thread that stands is exact: where the thread state names another frame, the walk missed some. */
 	if (!t->agreed && still_proved(target, t))
 		return -EAGAIN;

@@ -307,3 +307,23 @@ Test(edges, a_call_alone_seen_alike_is_known_with_any_context)
 	cr_assert_not(edges_has_single(e, &call), "both are called there");
 	edges_free(e);
 }
+
+/* One look in so many reads what proves a call, so that is compared with what was proven of the callee, not with all that was seen of it. */
+Test(edges, what_was_proven_is_compared_with_what_was_proven)
+{
+	struct edges *e = new_edges();
+	struct call call = call_of(1, 2), torn = call_of(3, 2);
+
+	edges_count(e, call.site, 100000, NOW_NS);
+	edges_count(e, call.callee, 100000, NOW_NS);
+	for (int i = 0; i < 2; i++)
+		cr_assert_not(edges_sight_proven(e, &call, NOW_NS));
+	cr_assert(edges_sight_proven(e, &call, NOW_NS));
+	cr_assert(edges_has(e, call.key));
+	for (int i = 0; i < 2000; i++) {
+		cr_assert_not(edges_sight_proven(e, &call, NOW_NS), "it is known");
+		if (i % 200 == 0)
+			cr_assert_not(edges_sight_proven(e, &torn, NOW_NS));
+	}
+	edges_free(e);
+}
