@@ -118,9 +118,19 @@ static bool site_known(void *context, const struct call *call)
 	return edges_has(context, call->site);
 }
 
+/* Whether its caller stands at a call. What operators, attributes, `with` or a finalizer run would have to be seen more often to be believed. */
+static bool is_at_call(const struct call *call)
+{
+	const struct place *place = call->context;
+	const struct code *code = place->caller ? codes_find(place->w->codes, place->caller->code) : NULL;
+
+	return !code || (place->caller->stored && !place->direct) || code_calls(code, place->caller->offset) ||
+	       code_resumes(code, place->caller->offset);
+}
+
 static bool call_rare(void *context, const struct call *call)
 {
-	return edges_is_rare(context, call) && (edges_has(context, call->key) || has_site(call));
+	return edges_has(context, call->key) || (edges_is_rare(context, call) && has_site(call) && is_at_call(call));
 }
 
 static bool sight(void *context, const struct call *call)
