@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sampler/frames.h"
+
 #define CACHES_MAX 9 /* units behind an instruction that calls */
 /* struct _PyCallCache (Include/internal/pycore_code.h): a counter, then the version, both behind the instruction. */
 #define VERSION_AT 4
@@ -80,7 +82,7 @@ bool bytecode_has_call(const struct pyabi *abi, const struct remote *r, const st
 	if (code->traceable_bytes >= code->bytecode_bytes) /* the interpreter's own */
 		return true;
 	if (direct)
-		return code_calls(code, offset) || code_resumes(code, offset);
+		return code_calls(code, offset) || (!frame_sends_through_c(abi) && code_resumes(code, offset));
 	if (!code->plain || offset >= (int64_t)code->bytecode_bytes || !code_bit(code->plain, offset))
 		return true;
 	return r && remote_read(r, code->bytecode + (uint64_t)offset, &opcode, 1) == 0 && !is_plain(abi, opcode);

@@ -148,12 +148,19 @@ static inline bool frame_is_left(const struct pyabi *abi, const uint8_t *bytes, 
 	return top >= 0 && (top < (int32_t)code->locals || code_leaves(code, offset));
 }
 
+/* To 3.11 it is C that resumes what a frame sends to. The frame's stack pointer is not stored meanwhile, and does not tell what it awaits. */
+static inline bool frame_sends_through_c(const struct pyabi *abi)
+{
+	return abi->frame.is_entry != ABSENT;
+}
+
 /* Whether an exception is leaving it, or it is being traced: its stack pointer is stored at an instruction that calls nothing. */
 static inline bool frame_is_interrupted(const struct pyabi *abi, const uint8_t *bytes, const struct code *code,
                                         int64_t offset)
 {
 	return abi->call_mark == CALL_MARK_STACKTOP && frame_i32(bytes, abi->frame.stacktop) >= (int32_t)code->locals &&
-	       code->traceable_bytes < code->bytecode_bytes && !code_calls(code, offset) && !code_resumes(code, offset);
+	       code->traceable_bytes < code->bytecode_bytes && !code_calls(code, offset) &&
+	       (frame_sends_through_c(abi) || !code_resumes(code, offset));
 }
 
 /* Heap frames (to 3.10): whether the frame is being executed, or is an outer frame of one that is. */

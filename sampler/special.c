@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "sampler/frames.h"
+
 #define ARGUMENT_UNITS 4 /* an instruction, and what can stand before it for a long argument */
 
 /* A generator that had yielded by the time it was looked at names no caller any more; where its caller stands tells. */
@@ -10,7 +12,7 @@ static bool was_resumed(const struct target *target, const struct thread *t, uin
 {
 	const struct code *code;
 
-	if (!t->recalled || !t->seen.frames[i].generator)
+	if (!t->recalled || !t->seen.frames[i].generator || frame_sends_through_c(&target->proc.abi))
 		return false;
 	code = codes_find(target->codes, t->seen.frames[i - 1].code);
 	return code && code->resuming && code_resumes(code, t->seen.frames[i - 1].offset);

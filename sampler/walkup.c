@@ -465,7 +465,8 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 		                                           .stored = frame_is_stored(abi, bytes, code),
 		                                           .awaited = awaited,
 		                                           .placed = placed,
-		                                           .proven = (awaited || !(generator && on_generator)) &&
+		                                           .proven = (awaited || !(generator && on_generator) ||
+		                                                      (sender && frame_sends_through_c(abi))) &&
 		                                                     is_proven(&c, frame)}))
 			return -ENOMEM;
 		on_generator = generator;

@@ -106,7 +106,8 @@ const struct pyabi pyabi_3_11 = {
 		[17] = CALLING_SELDOM + 5, [18] = CALLING_SELDOM + CALLING_QUIET + 5,
 		[19] = CALLING_SELDOM + CALLING_PUSHES + 5, [20 ... 21] = CALLING_SELDOM + CALLING_QUIET + 5, [22] = 5,
 		[23 ... 24] = CALLING_PUSHES + 5, [25] = CALLING_SELDOM + 5, [39] = CALLING_SELDOM + 5,
-		[40 ... 43] = CALLING_SELDOM + CALLING_QUIET + 5, [106] = CALLING_SELDOM + 5, [142] = 1, [171] = 5,
+		[40 ... 43] = CALLING_SELDOM + CALLING_QUIET + 5, [93] = CALLING_RESUMES + 1, [106] = CALLING_SELDOM + 5,
+		[123] = CALLING_RESUMES + 1, [142] = 1, [171] = 5,
 	},
 	.caches = {
 		[3 ... 8] = 1, [13 ... 14] = 1, [16] = 1, [17 ... 25] = 4, [26 ... 29] = 2, [39 ... 43] = 4, [47 ... 48] = 5,

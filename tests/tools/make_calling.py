@@ -64,8 +64,6 @@ def rows():
     for family in FAMILIES:
         if family not in opcode.opmap:
             continue
-        if family in RESUMING and sys.version_info < (3, 12):  # through C
-            continue
         kind = "CALLING_RESUMES + " if family in RESUMING else "CALLING_SELDOM + " if family in SELDOM else ""
         behind = caches(family) if sys.version_info < (3, 13) else 0
         for name in [family, "INSTRUMENTED_" + family] + list(families.get(family, [])):

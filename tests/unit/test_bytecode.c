@@ -85,6 +85,7 @@ Test(bytecode, every_instruction_that_calls_has_calls)
 		for (int opcode = 0; opcode < 256; opcode++) {
 			int units = abi->calling[opcode] & CALLING_UNITS;
 			int64_t at = 2 * (units - 1);
+			bool by_c = minor == 11 && (abi->calling[opcode] & CALLING_RESUMES);
 			struct code code;
 
 			if (abi->calling[opcode] == 0)
@@ -93,7 +94,7 @@ Test(bytecode, every_instruction_that_calls_has_calls)
 			if (abi->calling[opcode] >= CALLING_QUIET_SUBSCRIPT)
 				at = 0;
 			code = read_one(abi, &r, (uint8_t)opcode, NB_SUBSCR);
-			cr_expect(bytecode_has_call(abi, &r, &code, at, true), "3.%u: %d", minor, opcode);
+			cr_expect_eq(bytecode_has_call(abi, &r, &code, at, true), !by_c, "3.%u: %d", minor, opcode);
 			cr_expect(bytecode_has_call(abi, &r, &code, at, false), "3.%u: %d", minor, opcode);
 			cr_expect(bytecode_has_call(abi, &r, &code, 0, false), "3.%u: %d", minor, opcode);
 			release(&code);
