@@ -36,6 +36,7 @@ struct apart_link { /* what a frame last linked back to */
 };
 
 struct apart {
+	bool learns;                             /* its looks are to learn from, and no samples (burst.h) */
 	uint32_t doubts;                         /* in so many fetches more it is looked for what proves their calls */
 	struct apart_frame frames[APART_FRAMES]; /* by address */
 	uint32_t count;

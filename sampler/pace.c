@@ -160,6 +160,7 @@ void pace_tick(struct pace *pace, const struct pace_tick *tick, uint64_t now_ns)
 		}
 		account(seat, 0);
 		seat->target->interval_ns = step_ns;
+		burst_earn(&seat->target->burst, pace->interval_ns, pace->count);
 		err = target_tick(seat->target, now_ns);
 		if (err == 0 || err == -ENOMEM)
 			i++;

@@ -143,15 +143,25 @@ static bool is_one_piece(const struct thread *t)
 	return true;
 }
 
-/* What one look at a stack says of its calls. That it stands as it stood when it was last looked at says nothing new; a read that
- * was interrupted says nothing at all. */
-static void sight_calls(struct target *target, const struct walker *w, struct thread *t, bool one_copy)
+/* What every look at a stack says of its calls, be they known or not. */
+static void count_calls(struct target *target, const struct walker *w, struct thread *t)
 {
-	const struct held *held = &target->held[target->held_latest];
-	bool whole = false;
+	if (!t->agreed || t->recalled || target->callees)
+		return;
+	if (!w->plan->slow)
+		calls_count(w, &t->seen, target->edges, target->interval_ns == 0);
+	if (t->copy.apart.proven_count > 0)
+		target->edges_learnt += calls_sight_proven(w, &t->seen, target->edges);
+}
 
-	if (target->held_latest < target->held_count && held->thread == t->id && held->tick + 1 == w->tick)
-		whole = sight_alike(target, w, t, &held->stack, held->agreed && t->agreed, held->late || t->late);
+/* What one look at a stack says of calls that are not known, beside the look before it (NULL: none). That it stands as it stood then says nothing
+ * new; a read that was interrupted says nothing at all. */
+static void sight_calls(struct target *target, const struct walker *w, struct thread *t, bool one_copy,
+                        const struct look *before)
+{
+	bool whole = before && sight_alike(target, w, t, before->stack, before->agreed && t->agreed,
+	                                   before->late || t->late);
+
 	if ((one_copy || t->seen.apart) && !whole && t->agreed && !w->plan->slow)
 		target->edges_learnt += calls_sight_once(w, &t->seen, target->edges);
 }
@@ -160,6 +170,17 @@ static bool knows_sites(const struct target *target, const struct walker *w, con
 {
 	return target->callees ? heap_knows_sites(w, stack, target->edges)
 	                       : calls_have_known_sites(w, stack, target->edges);
+}
+
+/* The sample that was held in the tick before. */
+static bool look_of_held(const struct target *target, const struct walker *w, const struct thread *t, struct look *ret_look)
+{
+	const struct held *held = &target->held[target->held_latest];
+
+	if (target->held_latest >= target->held_count || held->thread != t->id || held->tick + 1 != w->tick)
+		return false;
+	*ret_look = (struct look){.stack = &held->stack, .agreed = held->agreed, .late = held->late};
+	return true;
 }
 
 static int confirms(const struct target *target, bool one_copy)
@@ -187,12 +208,12 @@ bool prove_knows_calls(const struct target *target, struct walker *w, const stru
 }
 
 /* Looks at the calls of the stack in t->seen some times more, until they are known or it is in vain. */
-static void confirm_calls(struct target *target, struct walker *w, struct thread *t, bool one_copy, uint32_t unknown)
+static void confirm_calls(struct target *target, struct walker *w, struct thread *t, int most, uint32_t unknown)
 {
 	uint32_t same = t->same;
 
 	pystack_swap(&t->seen, &target->spare);
-	for (int i = confirms(target, one_copy), grown = 0; i > 0 && grown < GROWTHS;
+	for (int i = most, grown = 0; i > 0 && grown < GROWTHS;
 	     w->grew && target->callees ? grown++ : i--) {
 		int err = target->callees ? learn_heap_calls(target, w, t, unknown) : learn_calls(target, w, t);
 
@@ -210,14 +231,12 @@ int prove_calls(struct target *target, struct walker *w, struct thread *t, uint1
 {
 	uint32_t unknown = 0;
 	bool one_copy, agreed = t->agreed;
+	struct look before;
 
 	if (t->seen.depth == 0)
 		return prove_empty(target, w, t);
 	w->moves = thread_moves(t);
-	if (t->agreed && !w->plan->slow && !target->callees && !t->recalled)
-		calls_count(w, &t->seen, target->edges, target->interval_ns == 0);
-	if (t->agreed && t->copy.apart.proven_count > 0 && !t->recalled)
-		target->edges_learnt += calls_sight_proven(w, &t->seen, target->edges);
+	count_calls(target, w, t);
 	/* The copy of a thread that stands is exact: where the thread state names another frame, the walk missed some. */
 	if (!t->agreed && still_proved(target, t))
 		return -EAGAIN;
@@ -236,10 +255,10 @@ int prove_calls(struct target *target, struct walker *w, struct thread *t, uint1
 	if (target->callees && heap_refutes(w, &t->seen, target->edges))
 		return -EAGAIN;
 	one_copy = w->abi->frames == FRAMES_STACK && is_one_piece(t);
-	sight_calls(target, w, t, one_copy);
+	sight_calls(target, w, t, one_copy, look_of_held(target, w, t, &before) ? &before : NULL);
 	if (prove_knows(target, w, &t->seen, 0, &unknown))
 		return 0;
-	confirm_calls(target, w, t, one_copy, unknown);
+	confirm_calls(target, w, t, confirms(target, one_copy), unknown);
 	/* What the thread state does not agree with may be a part of the stack only, whose calls were learnt with the rest just now. */
 	if (!agreed)
 		return -EAGAIN;
@@ -252,4 +271,25 @@ int prove_calls(struct target *target, struct walker *w, struct thread *t, uint1
 		return -EAGAIN;
 	fall_out_of_step(target);
 	return held_add(target, t, status, one_copy, w->now_ns, weight_ns);
+}
+
+bool prove_learn(struct target *target, struct walker *w, struct thread *t, const struct look *before)
+{
+	bool agreed = t->agreed;
+	uint32_t unknown = 0;
+
+	if (t->seen.depth == 0)
+		return false;
+	w->moves = thread_moves(t);
+	count_calls(target, w, t);
+	if (prove_knows(target, w, &t->seen, 0, &unknown))
+		return agreed;
+	if (t->apart)
+		t->apart->doubts = DOUBTS;
+	if (t->recalled)
+		return false;
+	sight_calls(target, w, t, is_one_piece(t), before);
+	if (!prove_knows(target, w, &t->seen, 0, &unknown))
+		confirm_calls(target, w, t, 1, unknown);
+	return agreed && prove_knows(target, w, &t->seen, 0, &unknown);
 }

@@ -97,14 +97,30 @@ static int judge(struct target *target, struct thread *t, struct walker *w, uint
 	return err ? err : prove_calls(target, w, t, *ret_status, weight_ns);
 }
 
-/* A whole stack with another function innermost than the one that ran at the instant of the sample: what is owed to it is paid. */
-static void pay_other(struct target *target, struct thread *t, struct walker *w)
+/* Notes where the generators of a whole stack call what lies above them on the data stack, and where they await one another. */
+static void note_resumed(struct target *target, const struct thread *t)
+{
+	bool outside = false;
+
+	for (uint32_t i = t->same; i < t->seen.depth; i++) {
+		const struct pyframe *frame = &t->seen.frames[i];
+		bool within = thread_in_chunks(t, frame->frame);
+
+		if ((within && outside) || frame->awaited)
+			resumed_note(&target->resumed, codes_content(target->codes, frame[-1].code),
+			             codes_content(target->codes, frame->code), frame[-1].offset);
+		outside = !within;
+	}
+}
+
+void sample_pay(struct target *target, struct thread *t, struct walker *w)
 {
 	uint64_t function = owed_leaf(w, t);
 	uint16_t status;
 
-	if (!owed_any(target, t, function) || recheck_stack(target, t, w->now_ns) != 0 ||
-	    !prove_knows_calls(target, w, t) || status_of(target, t, w, &status) != 0)
+	if (t->seen.apart)
+		note_resumed(target, t);
+	if (!owed_any(target, t, function) || status_of(target, t, w, &status) != 0)
 		return;
 	special_note(target, t, w, status);
 	owed_pay(target, t, function);
@@ -121,22 +137,6 @@ static int put_off(struct target *target, struct thread *t, struct walker *w, ui
 	                    .weight_ns = weight_ns};
 
 	return status_of(target, t, w, &owed.status) == 0 && owed_add(target, &owed) ? -EINPROGRESS : -EAGAIN;
-}
-
-/* Notes where the generators of a whole stack call what lies above them on the data stack, and where they await one another. */
-static void note_resumed(struct target *target, const struct thread *t)
-{
-	bool outside = false;
-
-	for (uint32_t i = t->same; i < t->seen.depth; i++) {
-		const struct pyframe *frame = &t->seen.frames[i];
-		bool within = thread_in_chunks(t, frame->frame);
-
-		if ((within && outside) || frame->awaited)
-			resumed_note(&target->resumed, codes_content(target->codes, frame[-1].code),
-			             codes_content(target->codes, frame->code), frame[-1].offset);
-		outside = !within;
-	}
 }
 
 /* The stack in t->seen, found in w->plan, becomes a sample. */
@@ -203,7 +203,9 @@ static void sample_thread(struct target *target, struct thread *t, struct walker
 		if (err == -EAGAIN && !ran && w->outside)
 			ran = owed_current(w, t);
 		if (err == 0 && ran && owed_leaf(w, t) != ran) {
-			pay_other(target, t, w);
+			/* Another function than the one that ran at the instant of the sample. */
+			if (recheck_stack(target, t, w->now_ns) == 0 && prove_knows_calls(target, w, t))
+				sample_pay(target, t, w);
 			err = -EAGAIN;
 		}
 		if (err == 0) {
@@ -225,6 +227,8 @@ static void sample_thread(struct target *target, struct thread *t, struct walker
 	else if (err != -EINPROGRESS)
 		sample_lose(target, err, weight_ns);
 	thread_prune(t, target->tick);
+	if (ran && !target->callees)
+		burst_look(target, t, w);
 }
 
 static int list_awake(struct target *target)

@@ -64,6 +64,7 @@ void target_free(struct target *target)
 	plan_release(&target->again);
 	free(target->spare.frames);
 	free(target->first_copy.frames);
+	free(target->burst.stack.frames);
 	for (uint32_t i = 0; i < HELD_MAX; i++) {
 		free(target->held[i].stack.frames);
 		free(target->held[i].other.frames);
@@ -176,6 +177,7 @@ void target_slim(struct target *target)
 	plan_slim(&target->again);
 	stack_slim(&target->spare);
 	stack_slim(&target->first_copy);
+	stack_slim(&target->burst.stack);
 	for (uint32_t i = 0; i < target->thread_count; i++)
 		thread_slim(target->threads[i]);
 }

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sampler/burst.h"
 #include "sampler/callee.h"
 #include "sampler/codes.h"
 #include "sampler/discover.h"
@@ -93,6 +94,7 @@ struct target {
 	uint64_t light_usual_ns; /* what the read of a light look takes */
 	struct pystack spare;    /* a sample while its calls are being proved */
 	struct pystack first_copy;
+	struct burst burst;
 	struct interp *interps;
 	uint32_t interp_count;
 	struct thread **threads;
@@ -169,6 +171,8 @@ int target_tick(struct target *target, uint64_t now_ns);
 uint64_t sample_weight(struct target *target, struct thread *t, uint64_t now_ns);
 /* Counts a sample as lost, by the error. */
 void sample_lose(struct target *target, int err, uint64_t weight_ns);
+/* The stack in t->seen is one that the thread had, between samples: what is owed to its innermost function is counted there. */
+void sample_pay(struct target *target, struct thread *t, struct walker *w);
 /* Whether what was read shows a thread state that is no thread of its own. */
 bool sample_is_shadow(const struct target *target, const struct thread *t);
 /* Reads the thread once, as it moves, and judges the stack. 0, -EAGAIN, -EINPROGRESS (it is held, and will be counted), or another -errno. */

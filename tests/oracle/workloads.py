@@ -100,10 +100,10 @@ def number(text):
     return int(text.replace(",", ""))
 
 
-def sample(program, rules, seconds, result, parallel, keep=None, blocking=False):
+def sample(program, rules, seconds, result, parallel, keep=None, blocking=False, rate="max"):
     """One run of sampled, added to the result."""
     output = os.path.join(program.folder, "stacks")
-    command = [support.SAMPLED, "attach", str(program.process.pid), "-r", "max", "-d", "%g" % seconds, "-f", "collapsed", "-o", output] + blocking * ["--blocking"]
+    command = [support.SAMPLED, "attach", str(program.process.pid), "-r", rate, "-d", "%g" % seconds, "-f", "collapsed", "-o", output] + blocking * ["--blocking"]
     before = os.times()
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors, stdin=subprocess.DEVNULL)
