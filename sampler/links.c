@@ -194,7 +194,7 @@ bool awaited_at(const struct code *code, int64_t offset, int64_t *ret_offset)
 	return false;
 }
 
-/* Of a frame whose link is cleared: who awaits it. 0: that is not known. */
+/* Of a frame whose link is cleared: who awaits it, or, where C links to it without a shim (3.11), called that C. 0: that is not known. */
 static raddr_t find_awaiter(struct links *l, const struct link *link)
 {
 	const struct pyabi *abi = l->w->abi;
@@ -203,8 +203,10 @@ static raddr_t find_awaiter(struct links *l, const struct link *link)
 	const struct code *code;
 	int64_t offset, place;
 
-	if (known.previous == 0 || thread_in_chunks(l->t, known.previous))
+	if (known.previous == 0)
 		return 0;
+	if (thread_in_chunks(l->t, known.previous))
+		return frame_sends_through_c(abi) ? known.previous : 0;
 	if (apart_link(l->t->apart, known.previous).shim)
 		return known.previous;
 	by.bytes = links_copy(l->w, l->t, by.frame, 0, &by.count);
