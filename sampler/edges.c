@@ -415,7 +415,8 @@ bool edges_is_rare(const struct edges *e, const struct call *call)
 	bool never_calls =
 		call->seldom || (e->counts[call->site & (room_of(e, COUNTS) - 1)] >= SHARE_SIGHTINGS && !edges_has(e, call->site));
 
-	return edges_has(e, call->key) || (pending && pending->singles * (uint64_t)RARE_SHARE >= seen_of(e, call) &&
+	return edges_has(e, call->key) || (pending && pending->singles > 0 &&
+	                                   pending->singles * (uint64_t)RARE_SHARE >= seen_of(e, call) &&
 	                                   !never_calls && !calls_another(e, call) &&
 	                                   !is_called_elsewhere(e, call));
 }

@@ -230,7 +230,7 @@ static void confirm_calls(struct target *target, struct walker *w, struct thread
 int prove_calls(struct target *target, struct walker *w, struct thread *t, uint16_t status, uint64_t weight_ns)
 {
 	uint32_t unknown = 0;
-	bool one_copy, agreed = t->agreed;
+	bool one_copy, agreed = t->agreed, slow = w->plan->slow;
 	struct look before;
 
 	if (t->seen.depth == 0)
@@ -270,7 +270,7 @@ int prove_calls(struct target *target, struct walker *w, struct thread *t, uint1
 	if (t->late || (!one_copy && !knows_sites(target, w, &t->seen)))
 		return -EAGAIN;
 	fall_out_of_step(target);
-	return held_add(target, t, status, one_copy, w->now_ns, weight_ns);
+	return held_add(target, t, status, one_copy && !slow, w->now_ns, weight_ns);
 }
 
 bool prove_learn(struct target *target, struct walker *w, struct thread *t, const struct look *before)

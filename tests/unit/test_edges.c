@@ -137,9 +137,12 @@ Test(edges, a_rare_call_is_believed_where_nothing_speaks_against_it)
 {
 	struct edges *e = new_edges();
 	struct call call = call_of(1, 2), attribute = call_of(3, 4), never = call_of(5, 6);
-	struct call before = call_of(7, 8), other = call_of(10, 8);
+	struct call before = call_of(7, 8), other = call_of(10, 8), disturbed = call_of(11, 12);
 
 	cr_assert_not(edges_is_rare(e, &call));
+	/* Alike in two copies once, and never in one that nothing disturbed. */
+	cr_assert_not(edges_sight(e, &disturbed, NOW_NS));
+	cr_assert_not(edges_is_rare(e, &disturbed));
 	sight_single(e, &call);
 	cr_assert(edges_is_rare(e, &call));
 	/* An attribute that mostly calls nothing. */
