@@ -467,16 +467,22 @@ int codes_load(struct codes *c, const struct remote *r, raddr_t addr, uint64_t n
 	return 0;
 }
 
-int codes_recheck(struct codes *c, const struct remote *r, struct code *code, uint64_t generation, uint64_t now_ns)
+bool codes_is_same(struct codes *c, const struct remote *r, struct code *code, uint64_t generation, uint64_t now_ns)
 {
 	uint8_t head[PYABI_CODE_MAX];
 
-	if (remote_read(r, code->addr, head, (size_t)c->abi->code.bytes) == 0 &&
-	    identity_of(c->abi, head) == code->identity) {
-		code->checked_ns = now_ns;
-		code->generation = generation;
+	if (remote_read(r, code->addr, head, (size_t)c->abi->code.bytes) != 0 ||
+	    identity_of(c->abi, head) != code->identity)
+		return false;
+	code->checked_ns = now_ns;
+	code->generation = generation;
+	return true;
+}
+
+int codes_recheck(struct codes *c, const struct remote *r, struct code *code, uint64_t generation, uint64_t now_ns)
+{
+	if (codes_is_same(c, r, code, generation, now_ns))
 		return 0;
-	}
 	c->stale++;
 	c->stale_ns = now_ns;
 	retire(c, code);

@@ -63,8 +63,9 @@ uint64_t codes_content(const struct codes *codes, raddr_t addr);
 /* Decodes the object at addr. 0, or -EPROTO (no code object can be read there), -ENOMEM, -ENOSPC (not now: the time allowed for decoding
  * in this tick is used up). */
 int codes_load(struct codes *codes, const struct remote *r, raddr_t addr, uint64_t now_ns, struct code **ret_code);
-/* Compares the identity of an entry with the target. 0: the same still; -ESTALE: another object lies there, or none;
- * the entry is retired. */
+/* Compares the identity of an entry with the target. */
+bool codes_is_same(struct codes *codes, const struct remote *r, struct code *code, uint64_t generation, uint64_t now_ns);
+/* The same. 0: the same still; -ESTALE: another object lies there, or none; the entry is retired. */
 int codes_recheck(struct codes *codes, const struct remote *r, struct code *code, uint64_t generation, uint64_t now_ns);
 /* An entry that went since codes_drop_retired() was called last, or NULL. */
 struct code *codes_find_retired(const struct codes *codes, raddr_t addr);

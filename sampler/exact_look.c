@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "sampler/collector.h"
 #include "sampler/host.h"
 #include "sampler/look.h"
@@ -83,6 +84,7 @@ static int read_thread(struct target *target, struct thread *t, struct walker *w
 	struct plan *plan = &target->again;
 	struct interp *interp = target_interp(target, t->interp);
 	uint32_t generation, gil = PLAN_FULL;
+	uint64_t now_ns;
 	const uint8_t *head;
 	int err;
 
@@ -96,11 +98,12 @@ static int read_thread(struct target *target, struct thread *t, struct walker *w
 		gil = plan_add(plan, target->proc.gil_current, 8);
 	if (interp)
 		collector_plan(target, interp, plan);
-	generation = target_plan_generation(target, t->interp, plan, w->now_ns);
+	now_ns = clock_now_ns(); /* later than the tick */
+	generation = target_plan_generation(target, t->interp, plan, now_ns);
 	err = plan_read(plan, w->remote);
 	if (err)
 		return err;
-	target_take_generation(target, t->interp, plan, generation, w->now_ns);
+	target_take_generation(target, t->interp, plan, generation, now_ns);
 	if (interp)
 		collector_take(interp, plan);
 	head = plan_bytes(plan, t->copy.head);

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/clock.h"
+
 #define FIRST_LOOKS 64 /* at a thread */
 #define STANDS      5  /* reads in which the thread state and the frames disagree in the same way, after the first */
 
@@ -236,16 +238,18 @@ int look_standing(struct walker *w, struct thread *t)
 int look_again(struct target *target, struct walker *w, struct thread *t)
 {
 	uint32_t generation;
+	uint64_t now_ns;
 	int err;
 
 	plan_clear(&target->again);
 	if (!thread_plan(t, w->abi, &target->again, w->tick, false))
 		return -ENOMEM;
-	generation = target_plan_generation(target, t->interp, &target->again, w->now_ns);
+	now_ns = clock_now_ns(); /* later than the tick */
+	generation = target_plan_generation(target, t->interp, &target->again, now_ns);
 	err = plan_read(&target->again, w->remote);
 	if (err)
 		return err;
-	target_take_generation(target, t->interp, &target->again, generation, w->now_ns);
+	target_take_generation(target, t->interp, &target->again, generation, now_ns);
 	w->plan = &target->again;
 	return look_walk(w, t);
 }

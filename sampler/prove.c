@@ -10,6 +10,7 @@
 #include "sampler/held.h"
 #include "sampler/heapcalls.h"
 #include "sampler/look.h"
+#include "sampler/recheck.h"
 #include "sampler/still.h"
 
 #define CONFIRMS      6  /* double reads at a call not known yet */
@@ -61,6 +62,8 @@ static void fall_out_of_step(struct target *target)
 static int learn_calls(struct target *target, struct walker *w, struct thread *t)
 {
 	struct copy first;
+	uint32_t piece;
+	uint64_t read_ns;
 	bool agreed, late;
 	int err;
 
@@ -72,9 +75,11 @@ static int learn_calls(struct target *target, struct walker *w, struct thread *t
 	first = t->copy;
 	if (!thread_plan(t, w->abi, &target->again, w->tick, true))
 		return -ENOMEM;
+	piece = target_plan_generation(target, t->interp, &target->again, clock_now_ns());
 	err = plan_read(&target->again, w->remote);
 	if (err)
 		return err;
+	read_ns = clock_now_ns();
 	w->plan = &target->again;
 	err = look_walk(w, t);
 	if (err)
@@ -86,6 +91,9 @@ static int learn_calls(struct target *target, struct walker *w, struct thread *t
 	err = look_walk(w, t);
 	if (err)
 		return err;
+	/* Where code objects come and go, another one's name would be learnt. */
+	if (!recheck_is_same(target, t, target_generation(target, t->interp, &target->again, piece), read_ns))
+		return -EAGAIN;
 	return sight_alike(target, w, t, &target->first_copy, agreed && t->agreed, late || t->late) ? 0 : -EAGAIN;
 }
 

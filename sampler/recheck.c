@@ -47,6 +47,20 @@ int recheck_stack(struct target *target, struct thread *t, uint64_t now_ns)
 	return 0;
 }
 
+bool recheck_is_same(struct target *target, const struct thread *t, uint64_t generation, uint64_t read_ns)
+{
+	for (uint32_t i = 0; i < t->seen.depth; i++) {
+		struct code *code = codes_find(target->codes, t->seen.frames[i].code);
+
+		if (!code)
+			return false;
+		if (code->checked_ns < read_ns && codes_need_recheck(target->codes, code, generation, read_ns) &&
+		    !codes_is_same(target->codes, &target->remote, code, generation, read_ns))
+			return false;
+	}
+	return true;
+}
+
 void recheck_accepted(const struct target *target, struct thread *t, uint64_t now_ns)
 {
 	uint64_t generation = generation_of(target, t);

@@ -159,6 +159,8 @@ bool target_generation_is_due(const struct target *target, raddr_t interp, uint6
 /* Makes the plan read the interpreter's count of freed code objects, last of all; PLAN_FULL where the version has none, or it is
  * not due. */
 uint32_t target_plan_generation(const struct target *target, raddr_t interp, struct plan *plan, uint64_t now_ns);
+/* What the plan read, or, where it was not due, what was noted last; 0: none. */
+uint64_t target_generation(const struct target *target, raddr_t interp, const struct plan *plan, uint32_t piece);
 /* Notes what the plan read. */
 void target_take_generation(const struct target *target, raddr_t interp, const struct plan *plan, uint32_t piece,
                             uint64_t now_ns);

@@ -266,13 +266,22 @@ uint32_t target_plan_generation(const struct target *target, raddr_t interp, str
 	               : PLAN_FULL;
 }
 
+uint64_t target_generation(const struct target *target, raddr_t interp, const struct plan *plan, uint32_t piece)
+{
+	const struct interp *of = target_interp(target, interp);
+	const uint8_t *bytes = plan_bytes(plan, piece);
+
+	if (piece == PLAN_FULL)
+		return of ? of->generation : 0;
+	/* 0 is kept for "none"; a count that cannot be read vouches for nothing. */
+	return bytes ? frame_u64(bytes, 0) + 1 : 0;
+}
+
 void target_take_generation(const struct target *target, raddr_t interp, const struct plan *plan, uint32_t piece,
                             uint64_t now_ns)
 {
 	struct interp *of = target_interp(target, interp);
-	const uint8_t *bytes = plan_bytes(plan, piece);
-	/* 0 is kept for "none"; a count that cannot be read vouches for nothing. */
-	uint64_t generation = bytes ? frame_u64(bytes, 0) + 1 : 0;
+	uint64_t generation = target_generation(target, interp, plan, piece);
 
 	if (!of || piece == PLAN_FULL)
 		return;
