@@ -75,14 +75,15 @@ out:
 }
 
 bool bytecode_has_call(const struct pyabi *abi, const struct remote *r, const struct code *code, int64_t offset,
-                       bool direct)
+                       enum called called)
 {
 	uint8_t opcode;
 
 	if (code->traceable_bytes >= code->bytecode_bytes) /* the interpreter's own */
 		return true;
-	if (direct)
-		return code_calls(code, offset) || (!frame_sends_through_c(abi) && code_resumes(code, offset));
+	if (called >= CALLED_DIRECTLY)
+		return code_calls(code, offset) ||
+		       (called == RESUMED_DIRECTLY && !frame_sends_through_c(abi) && code_resumes(code, offset));
 	if (!code->plain || offset >= (int64_t)code->bytecode_bytes || !code_bit(code->plain, offset))
 		return true;
 	return r && remote_read(r, code->bytecode + (uint64_t)offset, &opcode, 1) == 0 && !is_plain(abi, opcode);
@@ -95,7 +96,7 @@ bool bytecode_may_call(const struct pyabi *abi, const struct remote *r, const st
 
 	if (first < 0)
 		first = 0;
-	if (abi->frames != FRAMES_STACK || offset < 0 || offset + 2 > (int64_t)code->bytecode_bytes ||
+	if (!r || abi->frames != FRAMES_STACK || offset < 0 || offset + 2 > (int64_t)code->bytecode_bytes ||
 	    remote_read(r, code->bytecode + (uint64_t)first, bytes, (size_t)(offset + 2 - first)) != 0)
 		return true;
 	for (int64_t at = offset; at >= first; at -= 2) {

@@ -12,14 +12,17 @@
  * nothing is known. */
 void bytecode_read(const struct pyabi *abi, const struct remote *r, struct code *code);
 
-/* Whether a frame that stands at this instruction can have a callee: one that the interpreter's loop runs for it (`direct`), or one that C
- * called. Where what stands there seems to run no Python code at all, the target is asked whether what watches the program has put another
+/* What a frame is to the one below it: the innermost, called by C, or run by the interpreter's loop for it, as a function or (3.12+) as a
+ * generator that is resumed. */
+enum called { CALLED_NONE, CALLED_BY_C, CALLED_DIRECTLY, RESUMED_DIRECTLY };
+
+/* Whether a frame that stands at this instruction can have such a callee. Where what stands there seems to run no Python code at all, the target is asked whether what watches the program has put another
  * instruction in its place meanwhile; r is NULL where the target is no more. */
 bool bytecode_has_call(const struct pyabi *abi, const struct remote *r, const struct code *code, int64_t offset,
-                       bool direct);
+                       enum called called);
 
 /* Whether the instruction that a frame stands at is such, at this moment, that it can run a Python function in the interpreter's loop: not if
- * it is specialised for what does not, nor where mostly nothing is called and it is not specialised for what is. */
+ * it is specialised for what does not, nor where mostly nothing is called and it is not specialised for what is. True where r is NULL. */
 bool bytecode_may_call(const struct pyabi *abi, const struct remote *r, const struct code *code, int64_t offset);
 
 /* The one place at which a frame of this code stands while it is in a call that is specialised for the functions of a code object with

@@ -28,7 +28,7 @@ static bool is_adjacent(const struct pyframe *caller, const struct pyframe *call
 struct place { /* where a call is made */
 	const struct walker *w;
 	const struct pyframe *caller; /* NULL: the callee is the outermost frame */
-	bool direct;
+	enum called called;           /* what the callee is */
 };
 
 /* Whether what stands at its site can call at all, whatever was seen: a copy can be torn in the same way again and again. C can call
@@ -38,8 +38,8 @@ static bool has_site(const struct call *call)
 	const struct place *place = call->context;
 	const struct code *code = place->caller ? codes_find(place->w->codes, place->caller->code) : NULL;
 
-	return !code || (place->caller->stored && !place->direct) ||
-	       bytecode_has_call(place->w->abi, place->w->remote, code, place->caller->offset, place->direct);
+	return !code || (place->caller->stored && place->called == CALLED_BY_C) ||
+	       bytecode_has_call(place->w->abi, place->w->remote, code, place->caller->offset, place->called);
 }
 
 /* A caller whose instruction is specialised for C does not run a Python function in the same loop, nor does one that reads a plain
@@ -50,6 +50,13 @@ static bool can_call(const struct call *call)
 	const struct code *code = codes_find(place->w->codes, place->caller->code);
 
 	return !code || bytecode_may_call(place->w->abi, place->w->remote, code, place->caller->offset);
+}
+
+static enum called called_of(const struct pyframe *frame)
+{
+	if (!frame->direct)
+		return CALLED_BY_C;
+	return frame->generator ? RESUMED_DIRECTLY : CALLED_DIRECTLY;
 }
 
 /* Goes through the calls of a stack from the one of frame `from` on, outermost first, up to that of frame `to` - 1. fn returns
@@ -69,7 +76,7 @@ static bool each_call(const struct walker *w, const struct pystack *stack, uint3
 		if (i >= from) {
 			struct place place = {.w = w,
 			                      .caller = i > 0 ? &stack->frames[i - 1] : NULL,
-			                      .direct = stack->frames[i].direct};
+			                      .called = called_of(&stack->frames[i])};
 			struct call call = {.site = i > 0 ? sites[(i + EDGE_SITES - 1) % EDGE_SITES] : 1,
 			                    .callee = content | 1,
 			                    .pair = i > 0 ? hash_combine(content, caller) | 1 : 0,
@@ -124,13 +131,14 @@ static bool is_at_call(const struct call *call)
 	const struct place *place = call->context;
 	const struct code *code = place->caller ? codes_find(place->w->codes, place->caller->code) : NULL;
 
-	return !code || (place->caller->stored && !place->direct) || code_calls(code, place->caller->offset) ||
+	return !code || (place->caller->stored && place->called == CALLED_BY_C) || code_calls(code, place->caller->offset) ||
 	       code_resumes(code, place->caller->offset);
 }
 
 static bool call_rare(void *context, const struct call *call)
 {
-	return edges_has(context, call->key) || (edges_is_rare(context, call) && has_site(call) && is_at_call(call));
+	return edges_has(context, call->key) || (edges_is_rare(context, call) && has_site(call) && is_at_call(call) &&
+	                                          (!call->can_be || call->can_be(call)));
 }
 
 static bool sight(void *context, const struct call *call)

@@ -202,7 +202,11 @@ static bool names_retired_code(const struct target *target, const struct pystack
 
 void held_forget(struct target *target)
 {
-	struct walker w = {.abi = &target->proc.abi, .codes = target->codes, .edges = target->edges, .moves = true};
+	struct walker w = {.abi = &target->proc.abi,
+	                   .remote = &target->remote,
+	                   .codes = target->codes,
+	                   .edges = target->edges,
+	                   .moves = true};
 
 	for (uint32_t i = target->held_count; i-- > 0;)
 		if (names_retired_code(target, &target->held[i].stack))

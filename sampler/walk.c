@@ -89,7 +89,6 @@ static void reverse(struct pystack *stack)
 }
 
 /* What the frame that a walk down the chain has just passed says of how it was called. */
-enum called { CALLED_NONE, CALLED_BY_C, CALLED_DIRECTLY };
 
 /* The end of the data stack's used part. */
 static raddr_t data_stack_top(const struct walker *w, const struct thread *t)
@@ -123,13 +122,13 @@ static bool can_be_caller(const struct walker *w, const uint8_t *bytes, const st
 
 	if (code->traceable_bytes >= code->bytecode_bytes)
 		return true;
-	if (offset < 0 || (called == CALLED_DIRECTLY && !suspended))
+	if (offset < 0 || (called >= CALLED_DIRECTLY && !suspended))
 		return false;
 	if (called == CALLED_BY_C && frame_is_stored(w->abi, bytes, code))
 		return true;
 	if (w->abi->call_mark == CALL_MARK_STACKTOP && !suspended && frame_i32(bytes, w->abi->frame.stacktop) >= 0)
 		return false; /* its variables have been released */
-	return bytecode_has_call(w->abi, w->remote, code, offset, called == CALLED_DIRECTLY);
+	return bytecode_has_call(w->abi, w->remote, code, offset, called);
 }
 
 /* Adds a frame of the chain to t->seen; 1: it is one that CPython's own tracebacks leave out. `called` is of the frame above it. */
@@ -252,10 +251,12 @@ int walk_chain(struct walker *w, struct thread *t, raddr_t current)
 				t->seen.frames[above].entry = w->entries - 1;
 			if (shown && err == 0)
 				t->seen.frames[above - 1].direct =
-					called == CALLED_DIRECTLY && abi->frames == FRAMES_STACK;
+					called >= CALLED_DIRECTLY && abi->frames == FRAMES_STACK;
 			shown = err == 0;
-			called = frame_is_entry(abi, bytes) ? CALLED_BY_C : CALLED_DIRECTLY;
 			from_generator = frame_is_generator(abi, bytes);
+			called = frame_is_entry(abi, bytes) ? CALLED_BY_C
+			         : from_generator           ? RESUMED_DIRECTLY
+			                                    : CALLED_DIRECTLY;
 			t->seen.apart |= from_generator;
 			outermost = frame;
 		}

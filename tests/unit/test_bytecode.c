@@ -63,11 +63,11 @@ Test(bytecode, nothing_is_called_from_a_plain_instruction)
 		for (const uint8_t *opcode = abi->plain_opcodes; *opcode; opcode++) {
 			struct code code = read_one(abi, &r, *opcode, 0);
 
-			cr_expect_not(bytecode_has_call(abi, &r, &code, 0, true), "3.%u: %u", minor, *opcode);
-			cr_expect_not(bytecode_has_call(abi, &r, &code, 0, false), "3.%u: %u", minor, *opcode);
-			cr_expect_not(bytecode_has_call(abi, NULL, &code, 0, false));
-			cr_expect_not(bytecode_has_call(abi, &r, &code, 2, true));
-			cr_expect(bytecode_has_call(abi, &r, &code, 2, false), "any other can run a finalizer");
+			cr_expect_not(bytecode_has_call(abi, &r, &code, 0, RESUMED_DIRECTLY), "3.%u: %u", minor, *opcode);
+			cr_expect_not(bytecode_has_call(abi, &r, &code, 0, CALLED_BY_C), "3.%u: %u", minor, *opcode);
+			cr_expect_not(bytecode_has_call(abi, NULL, &code, 0, CALLED_BY_C));
+			cr_expect_not(bytecode_has_call(abi, &r, &code, 2, RESUMED_DIRECTLY));
+			cr_expect(bytecode_has_call(abi, &r, &code, 2, CALLED_BY_C), "any other can run a finalizer");
 			release(&code);
 		}
 	}
@@ -85,7 +85,8 @@ Test(bytecode, every_instruction_that_calls_has_calls)
 		for (int opcode = 0; opcode < 256; opcode++) {
 			int units = abi->calling[opcode] & CALLING_UNITS;
 			int64_t at = 2 * (units - 1);
-			bool by_c = minor == 11 && (abi->calling[opcode] & CALLING_RESUMES);
+			bool resumes = abi->calling[opcode] < CALLING_QUIET_SUBSCRIPT && (abi->calling[opcode] & CALLING_RESUMES);
+			bool by_c = minor == 11 && resumes;
 			struct code code;
 
 			if (abi->calling[opcode] == 0)
@@ -94,9 +95,10 @@ Test(bytecode, every_instruction_that_calls_has_calls)
 			if (abi->calling[opcode] >= CALLING_QUIET_SUBSCRIPT)
 				at = 0;
 			code = read_one(abi, &r, (uint8_t)opcode, NB_SUBSCR);
-			cr_expect_eq(bytecode_has_call(abi, &r, &code, at, true), !by_c, "3.%u: %d", minor, opcode);
-			cr_expect(bytecode_has_call(abi, &r, &code, at, false), "3.%u: %d", minor, opcode);
-			cr_expect(bytecode_has_call(abi, &r, &code, 0, false), "3.%u: %d", minor, opcode);
+			cr_expect_eq(bytecode_has_call(abi, &r, &code, at, RESUMED_DIRECTLY), !by_c, "3.%u: %d", minor, opcode);
+			cr_expect_eq(bytecode_has_call(abi, &r, &code, at, CALLED_DIRECTLY), !resumes, "3.%u: %d", minor, opcode);
+			cr_expect(bytecode_has_call(abi, &r, &code, at, CALLED_BY_C), "3.%u: %d", minor, opcode);
+			cr_expect(bytecode_has_call(abi, &r, &code, 0, CALLED_BY_C), "3.%u: %d", minor, opcode);
 			release(&code);
 			if (at == 0)
 				continue;
@@ -104,8 +106,8 @@ Test(bytecode, every_instruction_that_calls_has_calls)
 				bytes[2 * unit] = unit == 0 ? (uint8_t)opcode : abi->plain_opcodes[0];
 			code = (struct code){.bytecode = (raddr_t)(uintptr_t)bytes, .bytecode_bytes = sizeof(bytes)};
 			bytecode_read(abi, &r, &code);
-			cr_expect(bytecode_has_call(abi, &r, &code, at, true), "3.%u: %d", minor, opcode);
-			cr_expect(bytecode_has_call(abi, &r, &code, at, false), "3.%u: %d", minor, opcode);
+			cr_expect(bytecode_has_call(abi, &r, &code, at, RESUMED_DIRECTLY), "3.%u: %d", minor, opcode);
+			cr_expect(bytecode_has_call(abi, &r, &code, at, CALLED_BY_C), "3.%u: %d", minor, opcode);
 			release(&code);
 		}
 	}
@@ -131,7 +133,7 @@ Test(bytecode, what_is_cached_is_no_instruction)
 			memset(bytes + 2, opcode, 2 * abi->caches[caching]);
 			bytecode_read(abi, &r, &code);
 			for (int at = 0; at < 2 * UNITS; at += 2) {
-				cr_expect_not(bytecode_has_call(abi, &r, &code, at, true), "3.%u: %d at %d", abi->minor, opcode, at);
+				cr_expect_not(bytecode_has_call(abi, &r, &code, at, RESUMED_DIRECTLY), "3.%u: %d at %d", abi->minor, opcode, at);
 				cr_expect_not(code_leaves(&code, at) || code_bit(code.plain, at));
 			}
 			release(&code);
@@ -146,10 +148,10 @@ Test(bytecode, an_instruction_that_is_watched_by_now_is_not_plain)
 	const struct pyabi *abi = &pyabi_3_12;
 	struct code code = read_one(abi, &r, abi->plain_opcodes[0], 0);
 
-	cr_expect_not(bytecode_has_call(abi, &r, &code, 0, false));
+	cr_expect_not(bytecode_has_call(abi, &r, &code, 0, CALLED_BY_C));
 	bytes[0] = 254; /* INSTRUMENTED_LINE */
-	cr_expect(bytecode_has_call(abi, &r, &code, 0, false));
-	cr_expect_not(bytecode_has_call(abi, &r, &code, 0, true), "it calls C, and that the callback");
+	cr_expect(bytecode_has_call(abi, &r, &code, 0, CALLED_BY_C));
+	cr_expect_not(bytecode_has_call(abi, &r, &code, 0, RESUMED_DIRECTLY), "it calls C, and that the callback");
 	release(&code);
 }
 
@@ -160,6 +162,6 @@ Test(bytecode, the_interpreters_own_trampolines_always_call)
 	struct code code = read_one(abi, &r, abi->plain_opcodes[0], 0);
 
 	code.traceable_bytes = code.bytecode_bytes;
-	cr_expect(bytecode_has_call(abi, &r, &code, 0, true));
+	cr_expect(bytecode_has_call(abi, &r, &code, 0, RESUMED_DIRECTLY));
 	release(&code);
 }
