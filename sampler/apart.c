@@ -21,20 +21,28 @@ bool apart_in_doubt(const struct apart *apart, uint64_t tick)
 	return apart->doubts > 0 && tick % (apart->learns ? LEARNS_OF : DOUBT_OF) == 0;
 }
 
-bool apart_plan(const struct apart *apart, struct plan *plan, uint64_t tick, struct apart_copy *ret_copy)
+bool apart_plan(const struct apart *apart, struct plan *plan, uint64_t tick, bool reversed, struct apart_copy *ret_copy)
 {
-	uint32_t planned = 0;
+	uint8_t chosen[APART_FRAMES] = {0}; /* of apart->frames */
+	uint32_t planned = 0, count = 0;
 
-	*ret_copy = (struct apart_copy){.frames = plan->count};
-	for (uint32_t i = 0; apart && i < apart->count && !apart_in_doubt(apart, tick); i++) {
+	*ret_copy = (struct apart_copy){.frames = plan->count, .reversed = reversed};
+	if (!apart || apart_in_doubt(apart, tick))
+		return true;
+	for (uint32_t i = 0; i < apart->count; i++) {
 		const struct apart_frame *frame = &apart->frames[i];
 
 		if (frame->used_tick != tick && (frame->credit < CREDIT_PLAN || planned++ >= PLANNED_MAX))
 			continue;
+		chosen[count++] = (uint8_t)i;
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		const struct apart_frame *frame = &apart->frames[chosen[reversed ? count - 1 - i : i]];
+
 		if (plan_add(plan, frame->frame, frame->bytes) == PLAN_FULL)
 			return false;
-		ret_copy->frame_count++;
 	}
+	ret_copy->frame_count = count;
 	return true;
 }
 
@@ -51,7 +59,7 @@ const uint8_t *apart_find(const struct apart_copy *copy, const struct plan *plan
 
 		if (pieces[middle].from == addr)
 			found = middle;
-		else if (pieces[middle].from < addr)
+		else if ((pieces[middle].from < addr) != copy->reversed)
 			low = middle + 1;
 		else
 			high = middle;

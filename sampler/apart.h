@@ -35,6 +35,10 @@ struct apart_link { /* what a frame last linked back to */
 	bool shim;      /* it is one */
 };
 
+struct apart_proven { /* seen to be called by this one while both were read (links.c) */
+	raddr_t callee, caller;
+};
+
 struct apart {
 	bool learns;                             /* its looks are to learn from, and no samples (burst.h) */
 	uint32_t doubts;                         /* in so many fetches more it is looked for what proves their calls */
@@ -48,17 +52,18 @@ struct apart {
 /* Where in a plan the copies lie. */
 struct apart_copy {
 	uint32_t frames, frame_count;    /* pieces, by address */
+	bool reversed;                   /* these, the highest address first */
 	uint32_t fetched, fetched_count; /* pieces, a frame each */
 	uint32_t fetches;                /* in so many goes */
-	/* Frames that were seen to be their callers' callees while they were read (links.c). */
-	raddr_t proven[APART_PROVEN];
+	struct apart_proven proven[APART_PROVEN];
 	uint32_t proven_count;
 };
 
 /* Whether this tick reads what proves the calls of what lies outside the data stack: then each frame is read by itself, with its caller. */
 bool apart_in_doubt(const struct apart *apart, uint64_t tick);
-/* Adds the frames that many ticks meet, or that this one met already; none where it is in doubt. `apart` may be NULL. False: out of memory. */
-bool apart_plan(const struct apart *apart, struct plan *plan, uint64_t tick, struct apart_copy *ret_copy);
+/* Adds the frames that many ticks meet, or that this one met already, the one at the lowest address first, or last; none where it is in doubt.
+ * `apart` may be NULL. False: out of memory. */
+bool apart_plan(const struct apart *apart, struct plan *plan, uint64_t tick, bool reversed, struct apart_copy *ret_copy);
 /* The bytes at addr in the copies, or NULL; *ret_bytes: how many. What was fetched is newer. */
 const uint8_t *apart_find(const struct apart_copy *copy, const struct plan *plan, raddr_t addr, uint32_t *ret_bytes);
 /* Reads some more frames, in one go, and adds them to the copies. How many were read, or -errno; -ENOSPC: too many in one look. */

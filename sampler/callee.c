@@ -244,7 +244,7 @@ struct window {
 	uint32_t alike;
 };
 
-/* One frame by itself: what it calls, and from where. True: that has become known. */
+/* One frame by itself: what it calls, and from where. True: that has become known. What makes a generator runs no frame of it. */
 static bool observe(struct callees *c, struct walker *w, const struct told *told, raddr_t before_code,
                     struct edges *edges)
 {
@@ -256,7 +256,7 @@ static bool observe(struct callees *c, struct walker *w, const struct told *told
 	callee = codes_find(w->codes, code_of(c, w, told->frame.callable));
 	if (callee)
 		callsite_count(told->site, callee->identity);
-	if (!callee || (told->previous && !before))
+	if (!callee || callee->is_generator || (told->previous && !before))
 		return false;
 	edges_sight_key(edges, heap_calls_itself(told->code, callee), w->now_ns);
 	code_called_from(callee, hash_combine(told->code->identity, (uint64_t)told->frame.offset) | 1);

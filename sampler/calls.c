@@ -237,11 +237,7 @@ static bool sight_single(void *context, const struct call *call)
 {
 	struct sighting *s = context;
 
-	if (!has_site(call))
-		return true;
-	if (call->awaited)
-		s->learnt |= edges_sight_awaited(s->edges, call, s->now_ns);
-	if (call->adjacent)
+	if (call->adjacent && has_site(call))
 		s->learnt |= edges_sight_single(s->edges, call, s->now_ns);
 	return true;
 }

@@ -45,8 +45,6 @@ bool edges_sight(struct edges *edges, const struct call *call, uint64_t now_ns);
 bool edges_sight_edge(struct edges *edges, const struct call *call, uint64_t now_ns);
 /* The same for a key of any kind, whatever its share. */
 bool edges_sight_key(struct edges *edges, uint64_t key, uint64_t now_ns);
-/* Seen in one copy, in which the caller's own frame names the callee. True: the call alone, whoever led to it, is known now. */
-bool edges_sight_awaited(struct edges *edges, const struct call *call, uint64_t now_ns);
 /* Seen to be its caller's callee before and behind the reading of the caller. True: known, by its share of all that was seen so of the callee. */
 bool edges_sight_proven(struct edges *edges, const struct call *call, uint64_t now_ns);
 /* Seen while nothing moved: known. */

@@ -67,7 +67,8 @@ static void prove_links(const struct walker *w, struct thread *t, const struct p
 		offset = runs_at(w, callee, before, pairs[i].link);
 		if (offset >= 0 && runs_at(w, again, before, pairs[i].link) >= offset && !p->slow_fetch &&
 		    stands(w->abi, caller, walk_copy(w, t, pairs[i].caller, 0, &ignored)))
-			copy->proven[copy->proven_count++] = pairs[i].callee;
+			copy->proven[copy->proven_count++] =
+				(struct apart_proven){.callee = pairs[i].callee, .caller = pairs[i].caller};
 	}
 }
 

@@ -57,7 +57,9 @@ static void fall_out_of_step(struct target *target)
 		;
 }
 
-/* Two copies in one read, the second with its heap frames backwards (to 3.10): the closer to the leaf, the closer in time.
+/* Two copies in one read, the second with its frames outside the data stack the other way round, and before it. To 3.10: the closer to the
+ * leaf, the closer in time. Since 3.11: what is awaited next mostly lies where the one before it lay, so two copies in one order would pair a line
+ * with the coroutine of the line before as often as the target comes by.
  * 0: their stacks are alike, and the thread state agrees, so that their calls were seen once more. The stack is in t->seen. */
 static int learn_calls(struct target *target, struct walker *w, struct thread *t)
 {
@@ -167,8 +169,9 @@ static void count_calls(struct target *target, const struct walker *w, struct th
 static void sight_calls(struct target *target, const struct walker *w, struct thread *t, bool one_copy,
                         const struct look *before)
 {
+	/* Both were read in the same order: what lies outside the data stack can be torn alike (learn_calls()). */
 	bool whole = before && sight_alike(target, w, t, before->stack, before->agreed && t->agreed,
-	                                   before->late || t->late);
+	                                   before->late || t->late || t->seen.apart);
 
 	if ((one_copy || t->seen.apart) && !whole && t->agreed && !w->plan->slow)
 		target->edges_learnt += calls_sight_once(w, &t->seen, target->edges);

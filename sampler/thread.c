@@ -122,7 +122,9 @@ bool thread_plan(struct thread *t, const struct pyabi *abi, struct plan *plan, u
 {
 	if (abi->frames == FRAMES_HEAP)
 		return plan_heap(t, abi, plan, reversed) && plan_head(t, abi, plan) && plan_chunks(t, plan);
-	return plan_chunks(t, plan) && plan_head(t, abi, plan) && apart_plan(t->apart, plan, tick, &t->copy.apart);
+	if (reversed)
+		return apart_plan(t->apart, plan, tick, true, &t->copy.apart) && plan_chunks(t, plan) && plan_head(t, abi, plan);
+	return plan_chunks(t, plan) && plan_head(t, abi, plan) && apart_plan(t->apart, plan, tick, false, &t->copy.apart);
 }
 
 bool thread_want(struct thread *t, raddr_t frame, uint64_t tick)

@@ -142,8 +142,8 @@ struct thread {
 
 /* Adds what this thread's sample must read and notes in t->copy where it will be. The data stack comes first: a line of memory
  * that was read stops the target for a moment when it next stores there, and what is copied in that moment is no random one.
- * Heap frames of versions that have no data
- * stack are read outermost first, or last where `reversed`. False: out of memory. */
+ * Heap frames of versions that have no data stack are read outermost first, and what lies outside the data stack by address; where `reversed`, the other
+ * way round, and that before the data stack. False: out of memory. */
 bool thread_plan(struct thread *t, const struct pyabi *abi, struct plan *plan, uint64_t tick, bool reversed);
 /* Adds nothing but its data stack; after plan_read(), thread_read_state() reads what else a walk needs. False: out of memory, or it cannot
  * be read. */

@@ -369,13 +369,13 @@ static int give_up(const struct climb *c)
 	return -EAGAIN;
 }
 
-/* Whether a frame was its caller's callee while both were read, after the rest. */
-static bool is_proven(const struct climb *c, raddr_t frame)
+/* Whether a frame was this one's callee while both were read, after the rest. */
+static bool is_proven(const struct climb *c, raddr_t frame, raddr_t caller)
 {
 	const struct apart_copy *copy = &c->t->copy.apart;
 
 	for (uint32_t i = 0; copy->fetches == 1 && i < copy->proven_count; i++)
-		if (copy->proven[i] == frame)
+		if (copy->proven[i].callee == frame && copy->proven[i].caller == caller)
 			return true;
 	return false;
 }
@@ -467,7 +467,7 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 		                                           .placed = placed,
 		                                           .proven = (awaited || !(generator && on_generator) ||
 		                                                      (sender && frame_sends_through_c(abi))) &&
-		                                                     is_proven(&c, frame)}))
+		                                                     is_proven(&c, frame, caller)}))
 			return -ENOMEM;
 		on_generator = generator;
 		sender = link && code->resuming && code_resumes(code, offset) ? link : NULL;

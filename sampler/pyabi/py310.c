@@ -113,6 +113,7 @@ const struct pyabi pyabi_3_10 = {
 		.framesize = ABSENT,
 		.nlocalsplus = ABSENT,
 		.stacksize = 32,
+		.flags = 36,
 		.version = ABSENT,
 		.firsttraceable = ABSENT,
 	},

@@ -93,6 +93,7 @@ const struct pyabi pyabi_3_11 = {
 		.framesize = ABSENT,
 		.nlocalsplus = 76,
 		.stacksize = 68,
+		.flags = ABSENT,
 		.version = ABSENT,
 		.firsttraceable = 168,
 	},

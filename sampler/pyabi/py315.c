@@ -94,6 +94,7 @@ const struct pyabi pyabi_3_15 = {
 		.framesize = 76,
 		.nlocalsplus = 72,
 		.stacksize = 64,
+		.flags = ABSENT,
 		.version = 92,
 		.firsttraceable = 192,
 	},

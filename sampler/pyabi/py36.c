@@ -103,6 +103,7 @@ const struct pyabi pyabi_3_6 = {
 		.framesize = ABSENT,
 		.nlocalsplus = ABSENT,
 		.stacksize = 28,
+		.flags = 32,
 		.version = ABSENT,
 		.firsttraceable = ABSENT,
 	},

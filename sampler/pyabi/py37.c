@@ -102,6 +102,7 @@ const struct pyabi pyabi_3_7 = {
 		.framesize = ABSENT,
 		.nlocalsplus = ABSENT,
 		.stacksize = 28,
+		.flags = 32,
 		.version = ABSENT,
 		.firsttraceable = ABSENT,
 	},

@@ -105,6 +105,7 @@ const struct pyabi pyabi_3_8 = {
 		.framesize = ABSENT,
 		.nlocalsplus = ABSENT,
 		.stacksize = 32,
+		.flags = 36,
 		.version = ABSENT,
 		.firsttraceable = ABSENT,
 	},

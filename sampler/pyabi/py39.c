@@ -103,6 +103,7 @@ const struct pyabi pyabi_3_9 = {
 		.framesize = ABSENT,
 		.nlocalsplus = ABSENT,
 		.stacksize = 32,
+		.flags = 36,
 		.version = ABSENT,
 		.firsttraceable = ABSENT,
 	},

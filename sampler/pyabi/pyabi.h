@@ -217,6 +217,7 @@ struct pyabi {
 		bool bytecode_is_pointer; /* to 3.10 */
 		int32_t framesize;        /* i32, slots of 8 bytes: 3.12+ */
 		int32_t nlocalsplus, stacksize; /* i32 */
+		int32_t flags;            /* i32 co_flags: to 3.10 */
 		int32_t version;          /* u32 co_version: 3.12+ */
 		int32_t firsttraceable;   /* i32 _co_firsttraceable: 3.11+ */
 	} code;

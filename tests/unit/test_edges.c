@@ -269,27 +269,6 @@ Test(edges, a_site_that_calls_something_else_has_another)
 	edges_free(e);
 }
 
-/* Who led to it does not matter, nor how often site and callee were seen without each other: the caller names what it awaits. */
-Test(edges, what_a_caller_awaits_is_known_when_seen_three_times)
-{
-	struct edges *e = new_edges();
-	struct call call = call_of(1, 2), elsewhere = call_of(1, 3);
-
-	edges_count(e, call.site, 10000, NOW_NS);
-	edges_count(e, call.callee, 10000, NOW_NS);
-	cr_assert_not(edges_sight_awaited(e, &call, NOW_NS));
-	cr_assert_not(edges_sight_awaited(e, &call, NOW_NS));
-	cr_assert_not(edges_has_edge(e, &call));
-	cr_assert(edges_sight_awaited(e, &call, NOW_NS));
-	cr_assert(edges_has_edge(e, &call));
-	cr_assert(edges_has_single(e, &call));
-	cr_assert_not(edges_has_edge(e, &elsewhere));
-	for (int i = 0; i < 3; i++)
-		edges_sight_awaited(e, &elsewhere, NOW_NS);
-	cr_assert_not(edges_has_single(e, &call), "both are awaited there");
-	edges_free(e);
-}
-
 /* The call alone, whoever led to it, as often alike as any. */
 Test(edges, a_call_alone_seen_alike_is_known_with_any_context)
 {

@@ -63,25 +63,57 @@ Test(plan, what_cannot_be_read_does_not_take_the_rest_with_it)
 	munmap(memory + 2 * page, 2 * page);
 }
 
+/* With one chunk of a data stack, and nothing known yet outside it. The caller frees chunks and apart. */
+static void make_thread(struct thread *t)
+{
+	t->tstate = 0x10000;
+	t->chunk_count = 1;
+	t->chunks = calloc(1, sizeof(*t->chunks));
+	cr_assert_not_null(t->chunks);
+	t->chunks[0] = (struct chunk){.base = 0x40000, .size_bytes = 16384, .copy_bytes = 2048};
+	cr_assert_not_null(thread_apart(t));
+}
+
 /* A line of memory that was read stops the target for a moment when it next stores there. So the data stack, whose copy says where the
  * thread is, is read before anything else of it. */
 Test(plan, the_data_stack_is_read_first)
 {
 	static struct thread t; /* large */
-	const struct pyabi *abi = pyabi_table(3, 12);
 	struct plan p = {0};
 
-	cr_assert_not_null(abi);
-	t.tstate = 0x10000;
-	t.chunk_count = 1;
-	t.chunks = calloc(1, sizeof(*t.chunks));
-	t.chunks[0] = (struct chunk){.base = 0x40000, .size_bytes = 16384, .copy_bytes = 2048};
-	cr_assert_not_null(thread_apart(&t));
+	make_thread(&t);
 	apart_note(t.apart, 0x20000, 88, 1);
-	cr_assert(thread_plan(&t, abi, &p, 1, false));
+	cr_assert(thread_plan(&t, pyabi_table(3, 12), &p, 1, false));
 	cr_assert_lt(t.copy.chunks, t.copy.head);
 	cr_assert_lt(t.copy.head, t.copy.apart.frames);
 	cr_assert_eq(t.copy.apart.frame_count, 1);
+	plan_release(&p);
+	free(t.chunks);
+	free(t.apart);
+}
+
+/* The second copy of a double read takes what lies outside the data stack in the other order: what is torn in the first one is not in it. */
+Test(plan, reversed_reads_outside_frames_first_from_the_highest)
+{
+	static struct thread t; /* large */
+	struct plan p = {0};
+	const raddr_t frames[] = {0x20000, 0x30000, 0x50000};
+
+	make_thread(&t);
+	for (int i = 0; i < 3; i++)
+		apart_note(t.apart, frames[i], 88, 1);
+	cr_assert(thread_plan(&t, pyabi_table(3, 12), &p, 1, true));
+	cr_assert_lt(t.copy.apart.frames, t.copy.chunks);
+	cr_assert_eq(t.copy.apart.frame_count, 3);
+	for (int i = 0; i < 3; i++) {
+		struct piece *piece = &p.pieces[t.copy.apart.frames + 2 - (uint32_t)i];
+		uint32_t bytes;
+
+		cr_assert_eq(piece->from, frames[i]);
+		piece->ok = true;
+		cr_assert_eq(apart_find(&t.copy.apart, &p, frames[i], &bytes), p.memory + piece->at);
+		cr_assert_eq(bytes, 88);
+	}
 	plan_release(&p);
 	free(t.chunks);
 	free(t.apart);
