@@ -9,8 +9,9 @@ STACKS is a literal {node: (kind, what, next)}; "" lists the outermost nodes. A 
   library    a run of frames of a file that matches `what`, whatever their names
   extension  the same, which may call the interpreter: a module of the standard library
 The interpreter's own frames may be there or be left out: below the first Python frame, and above what may call it, as may be those of the C
-library, the dynamic linker and the vdso that it calls. A native frame of ours stands in its function's lines where they are known; and where
-its function has a line marked `@function` in the C source, there when it calls."""
+library, the dynamic linker and the vdso that it calls; so may be what a module of ours has inlined of the interpreter's headers, where inlined
+functions are frames. A native frame of ours stands in its function's lines where they are known; and where its function has a line marked
+`@function` in the C source, there when it calls."""
 import ast
 import collections
 import os
@@ -31,6 +32,7 @@ MAY_CALL_PYTHON = ("python", "modules", "glue", "extension")
 RUNS = ("modules", "library", "extension")
 BOTTOM, AT, INTERPRETED, TAIL = "bottom", "at", "interpreted", "tail"
 GAP = "<cut>"  # native frames that could not be told are missing here, and between all Python frames before it
+HEADERS = re.compile(r"/include/python[23]\.\d+[a-z]*/")
 CLONE = re.compile(r"(\.(constprop|isra|part|lto_priv|cold)(\.\d+)*)+$|\s\[clone [^\]]*\]")
 
 
@@ -173,7 +175,7 @@ class Grammar:
         if found == OURS and frame.name.endswith("@plt"):
             yield node, TAIL, line
         elif kind in MAY_CALL_PYTHON:
-            if found == INTERPRETER:
+            if found == INTERPRETER or (found == OURS and HEADERS.search(frame.file)):
                 yield node, INTERPRETED, line
             elif found in (C_LIBRARY, LOADER, VDSO, LIBM):
                 yield node, TAIL, line

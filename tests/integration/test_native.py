@@ -304,7 +304,7 @@ class Judge(unittest.TestCase):
         match = re.fullmatch(r"(.*)\((.*)\)", text)
         if match:
             file, _, line = match.group(2).partition(":")
-            source = file.endswith(".c")
+            source = file.endswith((".c", ".h"))
             module = "/x/chain_nofp.abi3.so" if source or not file else "/lib/" + file
             return Frame("native", match.group(1), file if source else "", int(line or 0), module)
         name, _, mark = text.partition("@")
@@ -325,6 +325,7 @@ class Judge(unittest.TestCase):
             "<module>@loop loop@call call@c_call back@b_deep <cut> deep_middle() deep_inner()",
             "<module>@loop loop@call call@c_call <cut> call_inner() back@b_deep chain_deep()",
             "<module>@loop loop@lines lines@c_lines chain_lines() lines_outer(chain_work.c:100) lines_middle(chain_work.c:95)",
+            "<module>@loop loop@call call@c_call chain_call(chain.c:89) _Py_NewRef(/x/include/python3.11/object.h:618)",
         ):
             self.assertIsNone(self.wrong_at(text), text)
 
@@ -347,6 +348,8 @@ class Judge(unittest.TestCase):
             ("<module>@loop loop@lines lines@c_lines chain_lines() lines_outer(chain_work.c:20) lines_middle()", 4),
             ("<module>@loop loop@lines lines@c_lines chain_lines() lines_outer(chain_work.c:99) lines_middle()", 4),
             ("<module>@loop loop@deep deep@c_deep chain_deep() deep_outer() deep_middle() deep_inner() __sin_fma(libm.so.6) deep_inner()", 8),
+            ("<module>@loop loop@deep deep@c_deep chain_deep() deep_outer() Py_INCREF(/x/include/python3.11/object.h:502)", 5),
+            ("<module>@loop loop@call call@c_call chain_call(chain.c:89) inlined(/x/other.h:618)", 4),
         ):
             self.assertEqual(self.wrong_at(text), at, text)
 
