@@ -81,8 +81,6 @@ static bool each_call(const struct walker *w, const struct pystack *stack, uint3
 			                    .callee = content | 1,
 			                    .pair = i > 0 ? hash_combine(content, caller) | 1 : 0,
 			                    .seldom = caller_seldom,
-			                    .awaited = stack->frames[i].awaited,
-			                    .placed = stack->frames[i].placed,
 			                    .can_be = i > 0 && stack->frames[i].direct ? can_call : NULL,
 			                    .context = &place,
 			                    .proven = stack->frames[i].proven,
@@ -115,9 +113,7 @@ static bool call_known(void *context, const struct call *call)
 
 static bool call_known_apart(void *context, const struct call *call)
 {
-	return edges_has(context, call->key) || edges_has_single(context, call) ||
-	       ((call->awaited || call->placed) && edges_has_edge(context, call)) ||
-	       (call->placed && edges_has_no_other(context, call));
+	return edges_has(context, call->key) || edges_has_single(context, call);
 }
 
 static bool site_known(void *context, const struct call *call)

@@ -31,6 +31,7 @@ WORKLOADS = {
     "threads": ("threads.py", [], 4),
     "tasks": ("tasks.py", [], 4),
     "sequence": ("sequence.py", [], 0),
+    "passing": ("passing.py", [], 0),
 }
 PIECE_S = 20  # a long run is made of runs of this length, each judged by itself
 READY_S = 60
