@@ -31,12 +31,21 @@ static bool is_plain(const struct pyabi *abi, uint8_t opcode)
 	return memchr(abi->plain_opcodes, opcode, strlen((const char *)abi->plain_opcodes)) != NULL;
 }
 
+/* Whether a PUSH_NULL at this unit goes with a callable that is neither a global nor an attribute. From 3.13 on that lies before it, to 3.12 behind. */
+static bool is_given(const struct pyabi *abi, const uint8_t *bytes, uint32_t units, uint32_t unit, uint8_t before)
+{
+	uint8_t callable = abi->null_behind ? before : unit + 1 < units ? bytes[2 * unit + 2] : 0;
+
+	return bytes[2 * unit] == abi->push_null && (callable == 0 || !memchr(abi->fixed_opcodes, callable, strlen((const char *)abi->fixed_opcodes)));
+}
+
 void bytecode_read(const struct pyabi *abi, const struct remote *r, struct code *code)
 {
 	uint32_t units = code->bytecode_bytes / 2;
 	bool whole, told = true; /* told: where instructions begin */
-	uint8_t *bytes;
+	uint8_t *bytes, before = 0;
 
+	code->given = true;
 	if (abi->frames != FRAMES_STACK || code->bytecode_bytes > SCANNED_MAX)
 		return;
 	bytes = malloc(code->bytecode_bytes);
@@ -48,6 +57,7 @@ void bytecode_read(const struct pyabi *abi, const struct remote *r, struct code 
 	code->seldom = calloc(units / 8 + 1, 1);
 	code->plain = calloc(units / 8 + 1, 1);
 	whole = code->leaving && code->calling && code->resuming && code->seldom && code->plain;
+	code->given = !whole;
 	for (uint32_t i = 0, caches; whole && i < units; i += 1 + (told ? caches : 0)) {
 		uint8_t opcode = bytes[2 * i], calling = abi->calling[opcode];
 
@@ -55,6 +65,8 @@ void bytecode_read(const struct pyabi *abi, const struct remote *r, struct code 
 		 * stand at a call's last one. */
 		told &= calling != CALLING_HIDDEN;
 		caches = abi->caches[opcode];
+		code->given |= !told || is_given(abi, bytes, units, i, before);
+		before = opcode;
 		if (is_plain(abi, opcode) && !code_bit(code->calling, 2 * i) && !code_bit(code->resuming, 2 * i))
 			set_bits(code->plain, i, i, units);
 		if (memchr(abi->leaving_opcodes, opcode, strlen((const char *)abi->leaving_opcodes)))

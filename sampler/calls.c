@@ -7,15 +7,15 @@
 #define COUNT_TICKS    16   /* one stack in so many is counted */
 #define ADJACENT_BYTES 4096 /* a frame is smaller, with few exceptions */
 
-/* A frame's code, and where it stands in it, as hashes; whether mostly nothing is called there. */
-static uint64_t site_of(const struct walker *w, const struct pyframe *frame, uint64_t *ret_content, bool *ret_seldom)
+/* A frame's code, and where it stands in it, as hashes; *ret_code: NULL: not known any more. */
+static uint64_t site_of(const struct walker *w, const struct pyframe *frame, uint64_t *ret_content, const struct code **ret_code)
 {
 	const struct code *code = codes_find(w->codes, frame->code);
 
 	if (!code)
 		code = codes_find_retired(w->codes, frame->code);
 	*ret_content = code ? code->content : frame->code;
-	*ret_seldom = code && code_calls_seldom(code, frame->offset);
+	*ret_code = code;
 	return hash_combine(*ret_content, (uint64_t)frame->offset) | 1;
 }
 
@@ -67,11 +67,11 @@ static bool each_call(const struct walker *w, const struct pystack *stack, uint3
 	uint32_t first = from > EDGE_SITES ? from - EDGE_SITES : 0;
 	uint64_t sites[EDGE_SITES] = {0}; /* the latest ones, in a circle */
 	uint64_t caller = 0;
-	bool caller_seldom = false;
+	const struct code *caller_code = NULL;
 
 	for (uint32_t i = first; i < to; i++) {
-		bool seldom;
-		uint64_t content, site = site_of(w, &stack->frames[i], &content, &seldom), key = content;
+		const struct code *code;
+		uint64_t content, site = site_of(w, &stack->frames[i], &content, &code), key = content;
 
 		if (i >= from) {
 			struct place place = {.w = w,
@@ -80,7 +80,9 @@ static bool each_call(const struct walker *w, const struct pystack *stack, uint3
 			struct call call = {.site = i > 0 ? sites[(i + EDGE_SITES - 1) % EDGE_SITES] : 1,
 			                    .callee = content | 1,
 			                    .pair = i > 0 ? hash_combine(content, caller) | 1 : 0,
-			                    .seldom = caller_seldom,
+			                    .seldom = caller_code && code_calls_seldom(caller_code, stack->frames[i - 1].offset),
+			                    .given = !caller_code || caller_code->given,
+			                    .placed = stack->frames[i].placed,
 			                    .can_be = i > 0 && stack->frames[i].direct ? can_call : NULL,
 			                    .context = &place,
 			                    .proven = stack->frames[i].proven,
@@ -93,7 +95,7 @@ static bool each_call(const struct walker *w, const struct pystack *stack, uint3
 				return false;
 		}
 		sites[i % EDGE_SITES] = site;
-		caller_seldom = seldom;
+		caller_code = code;
 		caller = content;
 	}
 	return true;
@@ -113,7 +115,8 @@ static bool call_known(void *context, const struct call *call)
 
 static bool call_known_apart(void *context, const struct call *call)
 {
-	return edges_has(context, call->key) || edges_has_single(context, call);
+	return edges_has(context, call->key) || edges_has_single(context, call) ||
+	       (call->placed && !call->given && edges_has_no_other(context, call));
 }
 
 static bool site_known(void *context, const struct call *call)
@@ -315,8 +318,8 @@ void calls_count(const struct walker *w, const struct pystack *stack, struct edg
 	if (w->tick % weight != 0)
 		return;
 	for (uint32_t i = 0; i < stack->depth; i++) {
-		bool seldom;
-		uint64_t content, site = site_of(w, &stack->frames[i], &content, &seldom);
+		const struct code *code;
+		uint64_t content, site = site_of(w, &stack->frames[i], &content, &code);
 
 		if (is_new_part(sites, i, site))
 			edges_count(edges, site, weight, w->now_ns);

@@ -20,6 +20,7 @@ struct code {
 	uint32_t bytecode_bytes;
 	uint32_t frame_bytes;     /* from a frame of it to the end of its value stack; 0 to 3.10 */
 	bool is_generator;        /* to call its functions makes a generator or a coroutine, and runs no frame; false from 3.11 on: not asked */
+	bool given;               /* it calls what it was given, or has computed, not only globals and attributes: 3.11+; true where that is not known */
 	uint32_t traceable_bytes; /* a frame before this offset has not begun: 3.11+ */
 	uint32_t locals;          /* slots of variables: a stack pointer at or above it is valid */
 	uint32_t symbol;          /* one reference held; 0: nothing known, such as a shim's None */

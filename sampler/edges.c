@@ -32,7 +32,7 @@
 #define PLENTY      64 /* a site and a callee that were seen so often, and a share below FALSE_SHARE: not a call */
 #define FALSE_SHARE 10
 #define RARE_SHARE  2
-#define CONTEXTS    3 /* in which a call has to be known, to be possible in all */
+#define CONTEXTS    3 /* in which a call of what the caller was given has to be known, to be possible in all */
 #define COUNTS      16384u /* counters; parts that fall together count as one, which only makes a call wait longer */
 #define HALVE_NS    (10 * NS_PER_S)
 
@@ -233,7 +233,12 @@ void edges_learn(struct edges *e, const struct call *call)
 bool edges_has_single(const struct edges *e, const struct call *call)
 {
 	return edges_has(e, edge_of(call)) && !edges_has(e, several_of(call)) &&
-	       edges_tallied(e, edge_of(call)) >= CONTEXTS;
+	       (!call->given || edges_tallied(e, edge_of(call)) >= CONTEXTS);
+}
+
+bool edges_has_no_other(const struct edges *e, const struct call *call)
+{
+	return !calls_another(e, call) && !edges_has(e, several_of(call));
 }
 
 bool edges_sight_key(struct edges *e, uint64_t key, uint64_t now_ns)

@@ -24,6 +24,8 @@ struct call {
 	uint64_t callee;
 	uint64_t pair; /* the caller's function and the callee, wherever in it that is called; 0: there is no caller */
 	bool seldom;   /* where it stands, mostly nothing is called */
+	bool given;    /* the caller's code calls, or awaits, what it was given: that can depend on who called it */
+	bool placed;   /* the caller calls or awaits it from there only */
 	bool proven;   /* the callee was its caller's while both were read, if not of the frames below them */
 	bool adjacent; /* caller and callee were copied in one piece */
 	/* Asked before it is learnt by its share: whether what stands at its site can call; NULL: yes. */
@@ -56,9 +58,11 @@ bool edges_sight_left(struct edges *edges, const struct call *call, uint64_t now
 bool edges_sight_single(struct edges *edges, const struct call *call, uint64_t now_ns);
 /* The same with the callee left already. True: the call is known, or is the only one that is known of its site. */
 bool edges_sight_left_single(struct edges *edges, const struct call *call, uint64_t now_ns);
-/* Whether it is the only call that is known of its site, and in several contexts, so that it is possible whoever led to it: what calls or awaits
- * what it is given is known in one context for each. */
+/* Whether it is the only call that is known of its site, and, where the caller was given what it calls, in several contexts: so that it is possible
+ * whoever led to it. */
 bool edges_has_single(const struct edges *edges, const struct call *call);
+/* Whether nothing else is known to be called there. */
+bool edges_has_no_other(const struct edges *edges, const struct call *call);
 /* Its site and its callee were seen many times, and it hardly ever: a copy that is torn. */
 bool edges_is_false(const struct edges *edges, const struct call *call);
 /* Nothing speaks against a call that was seen in single copies only: it is most of what was seen of its site, or its callee, and the same caller

@@ -423,7 +423,7 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 	for (uint32_t steps = 0; bytes; steps++) {
 		raddr_t addr = frame_code(abi, bytes);
 		bool generator = frame_is_generator(abi, bytes);
-		bool suspended, kept, resumed, awaited;
+		bool suspended, kept, resumed, awaited, placed;
 		raddr_t caller = *ret_leaf;
 		const struct link *link = generator ? links_find(&c.links, frame) : NULL;
 		int64_t offset;
@@ -442,6 +442,7 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 			w->doubted = addr;
 			return -EAGAIN;
 		}
+		placed = c.stood || c.awaits;
 		c.stood = generator && c.top != 0 && stood_at(&c, frame, code, &offset);
 		c.awaits = generator && !c.stood && placed_by_awaited(w, &c.links, frame, code, &offset);
 		resumed = c.stood || c.awaits;
@@ -463,6 +464,7 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 		                                                     !frame_is_entry(abi, bytes),
 		                                           .stored = frame_is_stored(abi, bytes, code),
 		                                           .awaited = awaited,
+		                                           .placed = placed,
 		                                           .proven = (awaited || !(generator && on_generator) ||
 		                                                      (sender && frame_sends_through_c(abi))) &&
 		                                                     is_proven(&c, frame, caller)}))

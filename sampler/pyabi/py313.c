@@ -124,6 +124,10 @@ const struct pyabi pyabi_3_13 = {
 		[249 ... 253] = 1,
 	},
 	.plain_opcodes = {61, 83, 85, 88, 30, 34, 103, 36, 115},
+	.push_null = 34,
+	.null_behind = true,
+	.fixed_opcodes = {16, 18, 19, 20, 21, 24, 73, 82, 91, 92, 191, 192, 193, 194, 195, 196, 197, 198, 199, 200,
+		201, 202, 203, 204},
 	.func = {
 		.code = ABSENT,
 	},

@@ -158,6 +158,11 @@ struct pyabi {
 	/* Opcodes of instructions that run no Python code at all while the frame stands at them, not even a finalizer or what watches the
 	 * program: they move references and jump. 0-terminated; not all there are. 3.11+; made by tests/tools/make_calling.py. */
 	uint8_t plain_opcodes[16];
+	/* PUSH_NULL goes with a callable that is pushed by itself, right before it (null_behind: 3.13+) or behind it; and the opcodes by which that one
+	 * is a global, an attribute, or none at all. 0-terminated. 3.11+; made by tests/tools/make_calling.py. */
+	uint8_t push_null;
+	bool null_behind;
+	uint8_t fixed_opcodes[48];
 
 	const struct py_opcode *opcodes; /* 256; FRAMES_HEAP only, else NULL */
 

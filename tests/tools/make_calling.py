@@ -9,6 +9,7 @@ import dis
 import gc
 import opcode
 import sys
+import textwrap
 import types
 
 FAMILIES = ["CALL", "CALL_KW", "CALL_FUNCTION_EX", "LOAD_ATTR", "BINARY_SUBSCR", "FOR_ITER", "SEND"]
@@ -24,6 +25,8 @@ HIDDEN, SUBSCRIPT, QUIET_SUBSCRIPT = "CALLING_HIDDEN", "CALLING_SUBSCRIPT", "CAL
 PLAIN = ("COPY", "KW_NAMES", "LOAD_CONST", "LOAD_CONST_IMMORTAL", "LOAD_CONST_MORTAL", "LOAD_CONST__LOAD_FAST", "LOAD_FAST",
          "LOAD_FAST_BORROW", "LOAD_FAST_BORROW_LOAD_FAST_BORROW", "LOAD_FAST_LOAD_FAST", "LOAD_FAST__LOAD_CONST",
          "LOAD_FAST__LOAD_FAST", "LOAD_SMALL_INT", "NOP", "PUSH_NULL", "RETURN_CONST", "RETURN_VALUE", "SWAP")
+# What PUSH_NULL goes with, where that is no callable of the program's, or one that is a global, or an attribute.
+FIXED = ("GET_", "LOAD_ATTR", "LOAD_BUILD_CLASS", "LOAD_GLOBAL", "LOAD_METHOD", "LOAD_NAME")
 COLUMNS = 120
 
 
@@ -118,6 +121,10 @@ def print_table(name, found):
     print(line.rstrip() + "\n\t},")
 
 
+def print_numbers(name, numbers):
+    print(textwrap.fill(", ".join(map(str, numbers)), COLUMNS - 8, initial_indent="\t.%s = {" % name, subsequent_indent="\t\t") + "},")
+
+
 def print_instructions():
     """Of all functions that have been specialised by now."""
     for function in gc.get_objects():
@@ -134,6 +141,10 @@ def main():
     print_table("caches", cache_rows())
     _, numbers = specialised()
     print("\t.plain_opcodes = {%s}," % ", ".join(str(numbers[name]) for name in PLAIN if name in numbers))
+    print("\t.push_null = %d," % numbers["PUSH_NULL"])
+    if sys.version_info >= (3, 13):
+        print("\t.null_behind = true,")
+    print_numbers("fixed_opcodes", sorted(number for name, number in numbers.items() if number < 256 and name.startswith(FIXED)))
 
 
 main()

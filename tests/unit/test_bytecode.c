@@ -165,3 +165,41 @@ Test(bytecode, the_interpreters_own_trampolines_always_call)
 	cr_expect(bytecode_has_call(abi, &r, &code, 0, RESUMED_DIRECTLY));
 	release(&code);
 }
+
+/* Whether code calls what it was given that has this instruction, with its caches, where PUSH_NULL's callable is pushed. */
+static bool is_given(const struct pyabi *abi, const struct remote *r, uint8_t callable)
+{
+	uint32_t unit = 0;
+	struct code code = read_one(abi, r, other_opcode(abi), 0);
+
+	release(&code);
+	cr_assert_not(code.given, "it has no PUSH_NULL");
+	if (!abi->null_behind)
+		bytes[2 * unit++] = abi->push_null;
+	bytes[2 * unit] = callable;
+	unit += 1u + abi->caches[callable];
+	if (abi->null_behind)
+		bytes[2 * unit] = abi->push_null;
+	code = (struct code){.bytecode = (raddr_t)(uintptr_t)bytes, .bytecode_bytes = sizeof(bytes)};
+	bytecode_read(abi, r, &code);
+	release(&code);
+	return code.given;
+}
+
+Test(bytecode, a_callable_that_is_no_global_and_no_attribute_is_given)
+{
+	struct remote r = own_process();
+	struct code code = {.bytecode_bytes = sizeof(bytes)};
+
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+		const struct pyabi *abi = tables[i];
+
+		cr_expect(is_given(abi, &r, other_opcode(abi)), "3.%u", abi->minor);
+		cr_assert_gt(strlen((const char *)abi->fixed_opcodes), 16);
+		for (const uint8_t *opcode = abi->fixed_opcodes; *opcode; opcode++)
+			cr_expect_not(is_given(abi, &r, *opcode), "3.%u: %u", abi->minor, *opcode);
+		bytecode_read(abi, &r, &code);
+		cr_expect(code.given, "it cannot be read");
+		code.given = false;
+	}
+}

@@ -163,38 +163,47 @@ Test(edges, a_rare_call_is_believed_where_nothing_speaks_against_it)
 	edges_free(e);
 }
 
-/* The call is known in so many other contexts. */
-static void learn_elsewhere(struct edges *e, struct call call, uint64_t contexts)
-{
-	uint64_t key = call.key;
-
-	for (uint64_t context = 1; context <= contexts; context++) {
-		call.key = hash_combine(key, context) | 1;
-		edges_learn(e, &call);
-	}
-}
-
-/* A call on top of a coroutine, whose other frames were copied later: possible whoever led to it, where it is known in several contexts, and
- * its site calls nothing else. What is given its callee by who calls it is known in one context for each. */
+/* A call on top of a coroutine, whose other frames were copied later: known alone, as long as its site calls nothing else. */
 Test(edges, a_single_call_does_not_ask_who_led_to_it)
 {
 	struct edges *e = new_edges();
-	struct call call = call_of(1, 2), other = call_of(1, 3);
+	struct call call = call_of(1, 2), elsewhere = call, other = call_of(1, 3);
 	int sightings = 1;
 
+	elsewhere.key = hash_combine(call.key, 7) | 1;
 	while (!edges_sight_single(e, &call, NOW_NS))
 		cr_assert_lt(sightings++, 64);
 	cr_assert_not(edges_has(e, call.key));
-	cr_assert_not(edges_has_single(e, &call), "who led to it was not asked yet");
-	learn_elsewhere(e, call, 2);
-	learn_elsewhere(e, call, 2);
-	cr_assert_not(edges_has_single(e, &call), "the same two");
-	learn_elsewhere(e, call, 3);
 	cr_assert(edges_has_single(e, &call));
-	cr_assert_not(edges_has(e, call.key));
+	cr_assert(edges_has_single(e, &elsewhere));
 	cr_assert_not(edges_has_single(e, &other));
 	edges_learn(e, &other);
 	cr_assert_not(edges_has_single(e, &call));
+	edges_free(e);
+}
+
+/* What a caller was given can depend on who called it: such a call is known in one context for each, and possible in others only where it is known
+ * in several. */
+Test(edges, a_single_call_of_what_was_given_asks_who_led_to_it)
+{
+	struct edges *e = new_edges();
+	struct call call = call_of(1, 2);
+	int sightings = 1;
+
+	call.given = true;
+	while (!edges_sight_single(e, &call, NOW_NS))
+		cr_assert_lt(sightings++, 64);
+	cr_assert_not(edges_has_single(e, &call));
+	for (uint64_t context = 1; context <= 3; context++) {
+		struct call elsewhere = call;
+
+		cr_assert_not(edges_has_single(e, &call));
+		elsewhere.key = hash_combine(call.key, context) | 1;
+		edges_learn(e, &elsewhere);
+		edges_learn(e, &elsewhere); /* one context still */
+	}
+	cr_assert(edges_has_single(e, &call));
+	cr_assert_not(edges_has(e, call.key));
 	edges_free(e);
 }
 
@@ -213,7 +222,6 @@ Test(edges, a_single_call_is_known_by_what_was_left_too)
 		}
 	}
 	cr_assert_not(edges_has(e, call.key));
-	learn_elsewhere(e, call, 3);
 	cr_assert(edges_has_single(e, &call));
 	edges_free(e);
 }
@@ -270,8 +278,24 @@ Test(edges, sightings_are_halved_with_the_counts)
 	edges_free(e);
 }
 
+Test(edges, a_site_that_calls_something_else_has_another)
+{
+	struct edges *e = new_edges();
+	struct call call = call_of(1, 2), other = call_of(1, 3), elsewhere = call_of(2, 3);
+
+	cr_assert(edges_has_no_other(e, &call), "nothing is known of it");
+	edges_learn(e, &elsewhere);
+	cr_assert(edges_has_no_other(e, &call));
+	edges_learn(e, &call);
+	cr_assert(edges_has_no_other(e, &call));
+	cr_assert_not(edges_has_no_other(e, &other));
+	edges_learn(e, &other);
+	cr_assert_not(edges_has_no_other(e, &call), "both are called there");
+	edges_free(e);
+}
+
 /* The call alone, whoever led to it, as often alike as any. */
-Test(edges, a_call_alone_is_seen_alike_in_any_context)
+Test(edges, a_call_alone_seen_alike_is_known_with_any_context)
 {
 	struct edges *e = new_edges();
 	struct call call = call_of(1, 2), there = call_of(1, 2), other = call_of(1, 3);
@@ -282,9 +306,8 @@ Test(edges, a_call_alone_is_seen_alike_in_any_context)
 	for (int i = 0; i < 16; i++) /* 3, two hundredths, and a sixteenth of 200 */
 		cr_assert_not(edges_sight_edge(e, i % 2 ? &call : &there, NOW_NS));
 	cr_assert(edges_sight_edge(e, &call, NOW_NS));
-	cr_assert_not(edges_has(e, call.key));
-	learn_elsewhere(e, call, 3);
 	cr_assert(edges_has_single(e, &there));
+	cr_assert_not(edges_has(e, call.key));
 	for (int i = 0; i < 3; i++)
 		edges_sight_edge(e, &other, NOW_NS);
 	cr_assert_not(edges_has_single(e, &call), "both are called there");
