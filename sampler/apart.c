@@ -168,6 +168,21 @@ struct apart_link apart_link(const struct apart *apart, raddr_t frame)
 	return link->frame == frame ? *link : (struct apart_link){0};
 }
 
+void apart_note_unlinked(struct apart *apart, raddr_t frame)
+{
+	for (uint32_t i = 0; i < APART_UNLINKED; i++)
+		if (apart->unlinked[i] == frame)
+			return;
+	apart->unlinked[apart->unlinked_next++ % APART_UNLINKED] = frame;
+}
+
+void apart_forget_unlinked(struct apart *apart, raddr_t frame)
+{
+	for (uint32_t i = 0; i < APART_UNLINKED; i++)
+		if (apart->unlinked[i] == frame)
+			apart->unlinked[i] = 0;
+}
+
 void apart_note_none(struct apart *apart, raddr_t addr, uint64_t tick)
 {
 	apart->none[hash_u64(addr) % APART_NO_FRAME] = (struct apart_none){.addr = addr, .tick = tick};

@@ -16,6 +16,7 @@
 #define APART_BYTES    192u /* of a frame whose size is not known */
 #define APART_NO_FRAME 256u
 #define APART_LINKS    1024u
+#define APART_UNLINKED 16u
 
 struct apart_frame {
 	raddr_t frame;
@@ -47,6 +48,8 @@ struct apart {
 	/* By address; a later one takes the place of an earlier one. */
 	struct apart_none none[APART_NO_FRAME];
 	struct apart_link links[APART_LINKS];
+	raddr_t unlinked[APART_UNLINKED]; /* frames that had yielded, and nothing is remembered that they linked to; 0: none */
+	uint32_t unlinked_next;
 };
 
 /* Where in a plan the copies lie. */
@@ -76,6 +79,9 @@ void apart_age(struct apart *apart, uint64_t tick);
 /* Remembers what a frame links back to; and what is remembered, or zeros. */
 void apart_note_link(struct apart *apart, struct apart_link link);
 struct apart_link apart_link(const struct apart *apart, raddr_t frame);
+/* Notes a frame that has yielded, and that nothing is remembered it linked to, in the place of the oldest; and forgets it. */
+void apart_note_unlinked(struct apart *apart, raddr_t frame);
+void apart_forget_unlinked(struct apart *apart, raddr_t frame);
 /* Remembers for some ticks that what lies there is no frame; forgets it; and whether that is remembered. */
 void apart_note_none(struct apart *apart, raddr_t addr, uint64_t tick);
 void apart_forget_none(struct apart *apart, raddr_t addr);

@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "sampler/look.h"
 #include "sampler/owed.h"
+#include "sampler/polling.h"
 #include "sampler/prove.h"
 #include "sampler/recheck.h"
 #include "sampler/target.h"
@@ -78,6 +79,7 @@ void burst_look(struct target *target, struct thread *t, struct walker *w)
 		} else {
 			before.stack = NULL;
 		}
+		polling_links(target, w, t);
 		thread_prune(t, target->tick);
 		w->now_ns = wait_until(clock_now_ns() + hash_u64(target->tick) % PAUSE_NS);
 	}

@@ -116,6 +116,21 @@ static const uint8_t *fetch(struct walker *w, struct thread *t, raddr_t frame, r
 	return apart_find(copy, w->plan, frame, ret_bytes);
 }
 
+/* Whether what looks like a shim links to a frame: once C has returned, what is called next writes over it. */
+static bool is_live_shim(const struct walker *w, const struct thread *t, const uint8_t *shim)
+{
+	raddr_t previous = frame_previous(w->abi, shim);
+	uint8_t bytes[PYABI_FRAME_MAX];
+	struct code *code;
+
+	if (thread_in_chunks(t, previous) || apart_link(t->apart, previous).frame != 0)
+		return true;
+	return frame_may_be(previous) && remote_read(w->remote, previous, bytes, (size_t)w->abi->frame.bytes) == 0 &&
+	       frame_is_generator(w->abi, bytes) && frame_code(w->abi, bytes) != 0 &&
+	       (codes_find(w->codes, frame_code(w->abi, bytes)) ||
+	        codes_load(w->codes, w->remote, frame_code(w->abi, bytes), w->now_ns, &code) == 0);
+}
+
 const uint8_t *links_copy(struct walker *w, struct thread *t, raddr_t frame, raddr_t above, uint32_t *ret_bytes)
 {
 	const uint8_t *bytes = apart_find(&t->copy.apart, w->plan, frame, ret_bytes);
@@ -127,8 +142,9 @@ const uint8_t *links_copy(struct walker *w, struct thread *t, raddr_t frame, rad
 	if (!bytes && !apart_is_none(t->apart, frame, w->tick))
 		bytes = fetch(w, t, frame, above, ret_bytes);
 	link.shim = bytes && frame_is_shim(w->abi, bytes);
-	if (!bytes || (!link.shim && !frame_is_generator(w->abi, bytes))) {
-		apart_note_none(t->apart, frame, w->tick);
+	if (!bytes || (link.shim ? !is_live_shim(w, t, bytes) : !frame_is_generator(w->abi, bytes))) {
+		if (!apart_link(t->apart, frame).shim)
+			apart_note_none(t->apart, frame, w->tick);
 		return NULL;
 	}
 	if (!link.shim) {
@@ -254,8 +270,11 @@ raddr_t links_follow(struct links *l, raddr_t frame, raddr_t above)
 		} else if (!recall_shim(l, &link)) {
 			return 0;
 		}
-		if (link.previous == 0)
+		if (link.previous == 0) {
+			if (!link.shim && apart_link(l->t->apart, frame).previous == 0)
+				apart_note_unlinked(l->t->apart, frame);
 			return 0;
+		}
 		l->link[l->count++] = link;
 		frame = link.previous;
 		above = 0;

@@ -156,11 +156,11 @@ static bool is_one_piece(const struct thread *t)
 /* What every look at a stack says of its calls, be they known or not. */
 static void count_calls(struct target *target, const struct walker *w, struct thread *t)
 {
-	if (!t->agreed || t->recalled || target->callees)
+	if (!t->agreed || target->callees)
 		return;
 	if (!w->plan->slow)
 		calls_count(w, &t->seen, target->edges, target->interval_ns == 0);
-	if (t->copy.apart.proven_count > 0)
+	if (t->copy.apart.proven_count > 0 && !t->recalled)
 		target->edges_learnt += calls_sight_proven(w, &t->seen, target->edges);
 }
 
@@ -174,6 +174,13 @@ static void sight_calls(struct target *target, const struct walker *w, struct th
 	                                   before->late || t->late || t->seen.apart);
 
 	if ((one_copy || t->seen.apart) && !whole && t->agreed && !w->plan->slow)
+		target->edges_learnt += calls_sight_once(w, &t->seen, target->edges);
+}
+
+/* Of a stack that was put together from what is remembered, the calls within the data stack were seen all the same. */
+static void sight_adjacent(struct target *target, const struct walker *w, const struct thread *t)
+{
+	if (t->agreed && !w->plan->slow && t->seen.apart)
 		target->edges_learnt += calls_sight_once(w, &t->seen, target->edges);
 }
 
@@ -255,8 +262,10 @@ int prove_calls(struct target *target, struct walker *w, struct thread *t, uint1
 		return 0;
 	if (t->apart)
 		t->apart->doubts = DOUBTS;
-	if (t->recalled)
+	if (t->recalled) {
+		sight_adjacent(target, w, t);
 		return -EAGAIN;
+	}
 	if (t->agreed && still_proved(target, t)) {
 		target->edges_learnt++;
 		if (!target->callees)
@@ -297,8 +306,10 @@ bool prove_learn(struct target *target, struct walker *w, struct thread *t, cons
 		return agreed;
 	if (t->apart)
 		t->apart->doubts = DOUBTS;
-	if (t->recalled)
+	if (t->recalled) {
+		sight_adjacent(target, w, t);
 		return false;
+	}
 	sight_calls(target, w, t, is_one_piece(t), before);
 	if (!prove_knows(target, w, &t->seen, 0, &unknown))
 		confirm_calls(target, w, t, 1, unknown);
