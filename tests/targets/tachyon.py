@@ -18,7 +18,8 @@ def fib(n):
 
 
 def garbage():
-    while time.monotonic() < END:
+    kept = [[] for _ in range(200_000)]  # so that a collection takes milliseconds: some samples find it
+    while kept and time.monotonic() < END:
         for _ in range(2000):
             node = Node()
             node.itself = node

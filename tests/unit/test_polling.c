@@ -41,6 +41,8 @@ static raddr_t make_code(const char *name)
 	if (abi->code.framesize != ABSENT)
 		put_i32(code + (uint64_t)abi->code.framesize, abi->frame.bytes / 8 + LOCALS + STACK_SLOTS);
 	fake_put(code + (uint64_t)abi->code.bytecode, bytecode, sizeof(bytecode));
+	codes_new_tick(target->codes); /* there is time to decode it */
+	cr_assert_eq(codes_load(target->codes, &target->remote, code, 1, &(struct code *){NULL}), 0);
 	return code;
 }
 

@@ -87,11 +87,19 @@ static raddr_t push(raddr_t code, int64_t offset, int32_t stacktop, bool called_
 	return frame;
 }
 
+/* Tick after tick, as long as there was no time in one to decode what is called. */
 static int walk_from(raddr_t current)
 {
-	thread.copy = (struct copy){.chunks = plan_add(&plan, chunk, CHUNK_BYTES), .chunk_count = 1};
-	cr_assert_eq(plan_read(&plan, walker.remote), 0);
-	return walk_chain(&walker, &thread, current);
+	int err;
+
+	do {
+		codes_new_tick(walker.codes);
+		walker.exhausted = false;
+		thread.copy = (struct copy){.chunks = plan_add(&plan, chunk, CHUNK_BYTES), .chunk_count = 1};
+		cr_assert_eq(plan_read(&plan, walker.remote), 0);
+		err = walk_chain(&walker, &thread, current);
+	} while (err == -EAGAIN && walker.exhausted);
+	return err;
 }
 
 static void expect_stack(raddr_t current, uint32_t depth)
