@@ -65,6 +65,13 @@ export async function press(key) {
 	await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
 }
 
+// The text of an element, as soon as it matches: another address is told to the page later (hashchange).
+export async function reads(selector, pattern) {
+	const matches = ([at, source]) => new RegExp(source).test(document.querySelector(at)?.innerText ?? "");
+	await page.waitForFunction(matches, [selector, pattern.source]).catch(async () =>
+		assert.match(await page.locator(selector).innerText(), pattern));
+}
+
 export function clean() {
 	assert.deepEqual(problems, []);
 	assert.equal(asked.length, 1, `only the page itself is asked for: ${asked}`);
