@@ -13,12 +13,11 @@
 #define CREDIT_MAX  128u
 #define PLANNED_MAX 16u /* each costs some 0.25 µs */
 #define DOUBT_OF    8   /* of so many ticks, one looks for what proves calls: it costs a microsecond more */
-#define LEARNS_OF   2
 #define NONE_TICKS  16  /* so long what was no frame is not looked at again; a coroutine may begin there soon */
 
 bool apart_in_doubt(const struct apart *apart, uint64_t tick)
 {
-	return apart->doubts > 0 && tick % (apart->learns ? LEARNS_OF : DOUBT_OF) == 0;
+	return apart->doubts > 0 && (apart->learns || tick % DOUBT_OF == 0);
 }
 
 bool apart_plan(const struct apart *apart, struct plan *plan, uint64_t tick, bool reversed, struct apart_copy *ret_copy)

@@ -289,11 +289,13 @@ bool edges_sight(struct edges *e, const struct call *call, uint64_t now_ns)
 bool edges_sight_proven(struct edges *e, const struct call *call, uint64_t now_ns)
 {
 	uint32_t all = ++*proven_of(e, call);
+	/* What a caller was not given it calls whoever called it. */
+	uint64_t key = call->given ? call->key : edge_of(call);
 	struct pending *pending;
 
 	if (edges_has(e, call->key))
 		return false;
-	pending = get_pending(e, call->key, now_ns);
+	pending = get_pending(e, key, now_ns);
 	if (pending->proven < UINT16_MAX)
 		pending->proven++;
 	if (pending->proven < alike_needed(all))

@@ -45,7 +45,8 @@ bool edges_sight(struct edges *edges, const struct call *call, uint64_t now_ns);
 bool edges_sight_edge(struct edges *edges, const struct call *call, uint64_t now_ns);
 /* The same for a key of any kind, whatever its share. */
 bool edges_sight_key(struct edges *edges, uint64_t key, uint64_t now_ns);
-/* Seen to be its caller's callee before and behind the reading of the caller. True: known, by its share of all that was seen so of the callee. */
+/* Seen to be its caller's callee before and behind the reading of the caller. True: known, by its share of all that was seen so of the callee; where the
+ * caller was not given what it calls, whoever led to it. */
 bool edges_sight_proven(struct edges *edges, const struct call *call, uint64_t now_ns);
 /* Seen while nothing moved: known. */
 void edges_learn(struct edges *edges, const struct call *call);

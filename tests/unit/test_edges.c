@@ -333,3 +333,23 @@ Test(edges, what_was_proven_is_compared_with_what_was_proven)
 	}
 	edges_free(e);
 }
+
+/* Many coroutines on one another make many contexts, none of which is proven three times. */
+Test(edges, what_was_proven_counts_whoever_led_to_it_unless_the_caller_was_given_it)
+{
+	struct edges *e = new_edges();
+	struct call call = call_of(1, 2), given = call_of(3, 4);
+
+	given.given = true;
+	for (uint64_t context = 1; context <= 3; context++) {
+		call.key = hash_combine(context, 1) | 1;
+		given.key = hash_combine(context, 2) | 1;
+		cr_assert_eq(edges_sight_proven(e, &call, NOW_NS), context == 3);
+		cr_assert_not(edges_sight_proven(e, &given, NOW_NS));
+	}
+	cr_assert(edges_has_single(e, &call));
+	cr_assert_not(edges_has_single(e, &given));
+	for (int i = 0; i < 2; i++)
+		cr_assert_eq(edges_sight_proven(e, &given, NOW_NS), i == 1, "in this context three times now");
+	edges_free(e);
+}
