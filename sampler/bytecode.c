@@ -39,6 +39,15 @@ static bool is_given(const struct pyabi *abi, const uint8_t *bytes, uint32_t uni
 	return bytes[2 * unit] == abi->push_null && (callable == 0 || !memchr(abi->fixed_opcodes, callable, strlen((const char *)abi->fixed_opcodes)));
 }
 
+/* At SEND, or, where an exception is thrown into what is awaited, at the YIELD_VALUE behind it or the instruction behind that. */
+static void set_awaiting(struct code *code, uint32_t at, uint32_t units)
+{
+	if (!code->awaiting)
+		code->awaiting = calloc(units / 8 + 1, 1);
+	if (code->awaiting)
+		set_bits(code->awaiting, at, at + 2, units);
+}
+
 void bytecode_read(const struct pyabi *abi, const struct remote *r, struct code *code)
 {
 	uint32_t units = code->bytecode_bytes / 2;
@@ -71,6 +80,8 @@ void bytecode_read(const struct pyabi *abi, const struct remote *r, struct code 
 			set_bits(code->plain, i, i, units);
 		if (memchr(abi->leaving_opcodes, opcode, strlen((const char *)abi->leaving_opcodes)))
 			set_bits(code->leaving, i, i, units);
+		if (opcode != 0 && opcode == abi->send_opcode)
+			set_awaiting(code, i, units);
 		if (calling == CALLING_SUBSCRIPT || calling == CALLING_QUIET_SUBSCRIPT)
 			calling = bytes[2 * i + 1] == NB_SUBSCR ? CALLING_SELDOM + 1 : 0;
 		if (!calling)
@@ -148,4 +159,26 @@ bool bytecode_find_call(const struct pyabi *abi, const struct remote *r, const s
 		found++;
 	}
 	return found == 1;
+}
+
+bool bytecode_calls_another(const struct pyabi *abi, const struct remote *r, const struct code *code, int64_t offset,
+                            uint32_t version)
+{
+	uint8_t bytes[2 * CACHES_MAX + VERSION_AT + sizeof(version)];
+	int64_t first = offset < 2 * CACHES_MAX ? 0 : offset - 2 * CACHES_MAX;
+	int64_t end = offset + VERSION_AT + (int64_t)sizeof(version);
+
+	if (!r || version == 0 || offset < 0 || end > (int64_t)code->bytecode_bytes ||
+	    remote_read(r, code->bytecode + (uint64_t)first, bytes, (size_t)(end - first)) != 0)
+		return false;
+	for (int64_t at = offset; at >= first; at -= 2) {
+		uint8_t calling = abi->calling[bytes[at - first]];
+
+		if (calling >= CALLING_QUIET_SUBSCRIPT)
+			return false;
+		if ((calling & CALLING_UNITS) == (offset - at) / 2 + 1)
+			return is_for_one(calling) &&
+			       memcmp(bytes + (at - first) + VERSION_AT, &version, sizeof(version)) != 0;
+	}
+	return false;
 }

@@ -30,4 +30,9 @@ bool bytecode_may_call(const struct pyabi *abi, const struct remote *r, const st
 bool bytecode_find_call(const struct pyabi *abi, const struct remote *r, const struct code *code, uint32_t version,
                         int64_t *ret_offset);
 
+/* Whether the call that a frame stands in is specialised, at this moment, for functions of another code object than one with this version.
+ * False where the version is 0 or r NULL. */
+bool bytecode_calls_another(const struct pyabi *abi, const struct remote *r, const struct code *code, int64_t offset,
+                            uint32_t version);
+
 #endif

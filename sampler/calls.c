@@ -29,6 +29,8 @@ struct place { /* where a call is made */
 	const struct walker *w;
 	const struct pyframe *caller; /* NULL: the callee is the outermost frame */
 	enum called called;           /* what the callee is */
+	const struct code *callee;    /* NULL: not known any more */
+	bool resumed;                 /* it is a generator, or a coroutine, that runs */
 };
 
 /* Whether what stands at its site can call at all, whatever was seen: a copy can be torn in the same way again and again. C can call
@@ -38,7 +40,12 @@ static bool has_site(const struct call *call)
 	const struct place *place = call->context;
 	const struct code *code = place->caller ? codes_find(place->w->codes, place->caller->code) : NULL;
 
-	return !code || (place->caller->stored && place->called == CALLED_BY_C) ||
+	if (!code)
+		return true;
+	/* A short coroutine can be awaited again at the same address before both ends of a proof are read: what its caller does between is no await. */
+	if (place->resumed && place->callee && place->callee->is_coroutine && code->awaiting)
+		return code_awaits(code, place->caller->offset);
+	return (place->caller->stored && place->called == CALLED_BY_C) ||
 	       bytecode_has_call(place->w->abi, place->w->remote, code, place->caller->offset, place->called);
 }
 
@@ -50,6 +57,17 @@ static bool can_call(const struct call *call)
 	const struct code *code = codes_find(place->w->codes, place->caller->code);
 
 	return !code || bytecode_may_call(place->w->abi, place->w->remote, code, place->caller->offset);
+}
+
+/* The same of a callee that has been left: what lies there may be the frame of the next one, of which its link was written first. */
+static bool can_have_called(const struct call *call)
+{
+	const struct place *place = call->context;
+	const struct code *code = codes_find(place->w->codes, place->caller->code);
+
+	return can_call(call) && (!code || !place->callee ||
+	                          !bytecode_calls_another(place->w->abi, place->w->remote, code, place->caller->offset,
+	                                                  place->callee->version));
 }
 
 static enum called called_of(const struct pyframe *frame)
@@ -76,7 +94,9 @@ static bool each_call(const struct walker *w, const struct pystack *stack, uint3
 		if (i >= from) {
 			struct place place = {.w = w,
 			                      .caller = i > 0 ? &stack->frames[i - 1] : NULL,
-			                      .called = called_of(&stack->frames[i])};
+			                      .called = called_of(&stack->frames[i]),
+			                      .callee = code,
+			                      .resumed = stack->frames[i].generator};
 			struct call call = {.site = i > 0 ? sites[(i + EDGE_SITES - 1) % EDGE_SITES] : 1,
 			                    .callee = content | 1,
 			                    .pair = i > 0 ? hash_combine(content, caller) | 1 : 0,
@@ -269,14 +289,17 @@ bool calls_sight_proven(const struct walker *w, const struct pystack *stack, str
 static bool sight_left(void *context, const struct call *call)
 {
 	struct sighting *s = context;
+	struct call left = *call;
 
+	if (left.can_be)
+		left.can_be = can_have_called;
 	/* A generator's frame was copied later than what it called: what has been left by then says nothing of where it was called. */
 	if (!call->adjacent || !has_site(call))
 		s->learnt = edges_has(s->edges, call->key);
 	else if (s->apart)
-		s->learnt = edges_sight_left_single(s->edges, call, s->now_ns);
+		s->learnt = edges_sight_left_single(s->edges, &left, s->now_ns);
 	else
-		s->learnt = edges_sight_left(s->edges, call, s->now_ns);
+		s->learnt = edges_sight_left(s->edges, &left, s->now_ns);
 	return true;
 }
 

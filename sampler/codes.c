@@ -26,7 +26,8 @@
 #define YOUNG_NS   (1 * NS_PER_S)
 #define DYNAMIC_NS (10 * NS_PER_S)
 /* CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR (Include/code.h) */
-#define CO_GENERATORS (0x20 | 0x80 | 0x200)
+#define CO_COROUTINE  0x80
+#define CO_GENERATORS (0x20 | CO_COROUTINE | 0x200)
 #define NO_CODE_NS (50 * NS_PER_MS) /* so long an address is not tried again */
 
 struct no_code { /* what lately proved to be no code object */
@@ -75,6 +76,7 @@ static void code_free(struct code *code)
 	free(code->leaving);
 	free(code->calling);
 	free(code->resuming);
+	free(code->awaiting);
 	free(code->seldom);
 	free(code->plain);
 	free(code->indirect);
@@ -419,7 +421,10 @@ static int decode(struct codes *c, const struct remote *r, raddr_t addr, struct 
 	code->identity = identity_of(abi, head);
 	if (abi->code.version != ABSENT)
 		code->version = (uint32_t)frame_i32(head, abi->code.version);
-	code->is_generator = abi->code.flags != ABSENT && (frame_i32(head, abi->code.flags) & CO_GENERATORS) != 0;
+	if (abi->code.flags != ABSENT) {
+		code->is_generator = (frame_i32(head, abi->code.flags) & CO_GENERATORS) != 0;
+		code->is_coroutine = (frame_i32(head, abi->code.flags) & CO_COROUTINE) != 0;
+	}
 	first_line = frame_i32(head, abi->code.firstlineno);
 	code->first_line = first_line > 0 ? (uint32_t)first_line : 0;
 	err = read_extent(c, r, head, code);

@@ -19,7 +19,8 @@ struct code {
 	raddr_t bytecode; /* address of the first instruction */
 	uint32_t bytecode_bytes;
 	uint32_t frame_bytes;     /* from a frame of it to the end of its value stack; 0 to 3.10 */
-	bool is_generator;        /* to call its functions makes a generator or a coroutine, and runs no frame; false from 3.11 on: not asked */
+	bool is_generator;        /* to call its functions makes a generator or a coroutine, and runs no frame of it; false from 3.12 on: not asked */
+	bool is_coroutine;        /* a coroutine; likewise */
 	bool given;               /* it calls what it was given, or has computed, not only globals and attributes: 3.11+; true where that is not known */
 	uint32_t traceable_bytes; /* a frame before this offset has not begun: 3.11+ */
 	uint32_t locals;          /* slots of variables: a stack pointer at or above it is valid */
@@ -33,6 +34,8 @@ struct code {
 	uint8_t *seldom; /* owned; of the bits of `calling`, those of instructions that mostly call nothing */
 	uint8_t *
 		resuming; /* owned; a bit for each unit at which a frame that resumed a generator can stand; NULL: not known */
+	uint8_t *
+		awaiting; /* owned; a bit for each unit at which a frame that awaits through C can stand (3.11); NULL: there is none */
 	uint8_t *plain; /* owned; a bit for each unit at which no Python code runs (plain_opcodes); NULL: not known */
 	uint8_t *
 		indirect; /* owned; a bit for each unit at which C, or a generator's resumption, was seen to lead on to a frame */
@@ -108,6 +111,12 @@ static inline bool code_calls_seldom(const struct code *code, int64_t offset)
 static inline bool code_resumes(const struct code *code, int64_t offset)
 {
 	return !code->resuming || code_bit(code->resuming, offset);
+}
+
+/* Whether it may await a coroutine, of code that does so somewhere. */
+static inline bool code_awaits(const struct code *code, int64_t offset)
+{
+	return !code->awaiting || code_bit(code->awaiting, offset);
 }
 
 /* Whether a frame that stands here may have a callee that only the thread state leads to. */

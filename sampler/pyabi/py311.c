@@ -93,7 +93,7 @@ const struct pyabi pyabi_3_11 = {
 		.framesize = ABSENT,
 		.nlocalsplus = 76,
 		.stacksize = 68,
-		.flags = ABSENT,
+		.flags = 48,
 		.version = ABSENT,
 		.firsttraceable = 168,
 	},
@@ -103,6 +103,7 @@ const struct pyabi pyabi_3_11 = {
 		.state = 75,
 	},
 	.leaving_opcodes = {83, 75, 86},
+	.send_opcode = 123,
 	.calling = {
 		[17] = CALLING_SELDOM + 5, [18] = CALLING_SELDOM + CALLING_QUIET + 5,
 		[19] = CALLING_SELDOM + CALLING_PUSHES + 5, [20 ... 21] = CALLING_SELDOM + CALLING_QUIET + 5, [22] = 5,

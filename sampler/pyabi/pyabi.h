@@ -152,6 +152,7 @@ struct pyabi {
 	 * CALLING_SUBSCRIPT: CALLING_SELDOM + 1, if its argument is NB_SUBSCR. CALLING_HIDDEN: it stands in the place of another one, for
 	 * debuggers, and that one is not seen. 3.11+; made by tests/tools/make_calling.py. */
 	uint8_t calling[256];
+	uint8_t send_opcode; /* SEND, where C resumes what is awaited (3.11); else 0 */
 	/* For each opcode, specialised and instrumented ones too, the units of inline cache behind it. What CALLING_HIDDEN stands for is not told. 3.11+;
 	 * made by tests/tools/make_calling.py. */
 	uint8_t caches[256];
@@ -222,7 +223,7 @@ struct pyabi {
 		bool bytecode_is_pointer; /* to 3.10 */
 		int32_t framesize;        /* i32, slots of 8 bytes: 3.12+ */
 		int32_t nlocalsplus, stacksize; /* i32 */
-		int32_t flags;            /* i32 co_flags: to 3.10 */
+		int32_t flags;            /* i32 co_flags: to 3.11 */
 		int32_t version;          /* u32 co_version: 3.12+ */
 		int32_t firsttraceable;   /* i32 _co_firsttraceable: 3.11+ */
 	} code;

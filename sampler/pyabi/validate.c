@@ -95,7 +95,7 @@ static const struct rule {
 	{"code.framesize", offsetof(struct pyabi, code.framesize), S_CODE, 4, SHIM | BASE, 0, false},
 	{"code.nlocalsplus", offsetof(struct pyabi, code.nlocalsplus), S_CODE, 4, STACK, 0, false},
 	{"code.stacksize", offsetof(struct pyabi, code.stacksize), S_CODE, 4, ALL, 0, false},
-	{"code.flags", offsetof(struct pyabi, code.flags), S_CODE, 4, HEAP, 0, false},
+	{"code.flags", offsetof(struct pyabi, code.flags), S_CODE, 4, HEAP | ENTRY, 0, false},
 	{"code.version", offsetof(struct pyabi, code.version), S_CODE, 4, SHIM | BASE, 0, false},
 	{"code.firsttraceable", offsetof(struct pyabi, code.firsttraceable), S_CODE, 4, STACK, 0, false},
 	{"gen.frame", offsetof(struct pyabi, gen.frame), S_GEN, 8, HEAP, 0, false},

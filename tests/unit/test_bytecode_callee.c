@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "sampler/bytecode.h"
 #include "tests/unit/fake_objects.h"
 
 /* Opcodes of an interpreter that there is none of. */
-enum { OTHER = 1, CALL_GENERAL, CALL_FOR_ONE, ATTRIBUTE_FOR_ONE, RESUME_FOR_ONE };
+enum { OTHER = 1, CALL_GENERAL, CALL_FOR_ONE, ATTRIBUTE_FOR_ONE, RESUME_FOR_ONE, SEND };
 enum { UNITS = 32, VERSION = 70000 };
 
 static struct pyabi abi;
@@ -31,6 +32,17 @@ static bool find(int64_t *ret_offset)
 	code.bytecode_bytes = sizeof(bytes);
 	fake_put(code.bytecode, bytes, sizeof(bytes));
 	return bytecode_find_call(&abi, fake_remote(), &code, VERSION, ret_offset);
+}
+
+static void free_bits(void)
+{
+	free(code.leaving);
+	free(code.calling);
+	free(code.resuming);
+	free(code.seldom);
+	free(code.plain);
+	free(code.awaiting);
+	code = (struct code){.bytecode = code.bytecode, .bytecode_bytes = code.bytecode_bytes};
 }
 
 Test(bytecode, the_one_call_that_is_specialised_for_a_version_is_found)
@@ -62,4 +74,44 @@ Test(bytecode, without_a_version_nothing_is_found)
 	cr_assert_not(bytecode_find_call(&abi, fake_remote(), &code, 0, &offset));
 	code.bytecode = fake_unmapped();
 	cr_assert_not(bytecode_find_call(&abi, fake_remote(), &code, VERSION, &offset));
+}
+
+Test(bytecode, a_call_that_is_specialised_for_another_version_is_told)
+{
+	int64_t offset;
+
+	put(12, ATTRIBUTE_FOR_ONE, VERSION + 1);
+	put(16, CALL_GENERAL, VERSION + 1);
+	put(20, CALL_FOR_ONE, VERSION);
+	find(&offset);
+	cr_assert_not(bytecode_calls_another(&abi, fake_remote(), &code, 24, VERSION + 1));
+	cr_assert_not(bytecode_calls_another(&abi, fake_remote(), &code, 32, VERSION));
+	cr_assert_not(bytecode_calls_another(&abi, fake_remote(), &code, 40, VERSION));
+	cr_assert(bytecode_calls_another(&abi, fake_remote(), &code, 40, VERSION + 1));
+	cr_assert_not(bytecode_calls_another(&abi, fake_remote(), &code, 40, 0), "it has no version");
+	cr_assert_not(bytecode_calls_another(&abi, NULL, &code, 40, VERSION + 1));
+	abi.calling[CALL_FOR_ONE] = CALLING_PUSHES + 4; /* a frame stands behind the caches */
+	cr_assert(bytecode_calls_another(&abi, fake_remote(), &code, 46, VERSION + 1));
+	cr_assert_not(bytecode_calls_another(&abi, fake_remote(), &code, 40, VERSION + 1));
+	cr_assert_not(bytecode_calls_another(&abi, fake_remote(), &code, 2 * UNITS - 4, VERSION + 1), "the end cuts a version short");
+}
+
+Test(bytecode, where_coroutines_are_awaited_through_c_is_told)
+{
+	int64_t offset;
+
+	put(10, SEND, 0);
+	find(&offset);
+	abi.frames = FRAMES_STACK;
+	bytecode_read(&abi, fake_remote(), &code);
+	cr_assert_null(code.awaiting, "the version has no need");
+	free_bits();
+	abi.send_opcode = SEND;
+	bytecode_read(&abi, fake_remote(), &code);
+	cr_assert_not(code_awaits(&code, 18));
+	cr_assert(code_awaits(&code, 20));
+	cr_assert(code_awaits(&code, 22), "it yields what it got");
+	cr_assert(code_awaits(&code, 24), "what was thrown in was caught");
+	cr_assert_not(code_awaits(&code, 26));
+	free_bits();
 }
