@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Coroutines in the middle whose callee depends on who awaits them, as decorators and middleware have: they are given what they call or await.
-Each lies where the one before it lay, so that what is read a microsecond late can be of another awaiter."""
+Each lies where the one before it lay, so that what is read a microsecond late can be of another awaiter. Two
+call C between two awaits, where no coroutine runs."""
 import sys
 
 GRAMMAR = {
@@ -57,11 +58,13 @@ async def first():
 
 async def second():
     for _ in range(3):
+        dict(between=2)
         await passes(two)  #@ second_passes
 
 
 async def third():
     for _ in range(3):
+        dict(between=1)
         await runs(work)  #@ third_runs
 
 
