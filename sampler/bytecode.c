@@ -104,6 +104,9 @@ bool bytecode_has_call(const struct pyabi *abi, const struct remote *r, const st
 
 	if (code->traceable_bytes >= code->bytecode_bytes) /* the interpreter's own */
 		return true;
+	/* A short coroutine can be awaited again at the same address before both ends of a proof are read: what its caller does between is no await. */
+	if (called == AWAITED_BY_C && code->awaiting)
+		return code_bit(code->awaiting, offset);
 	if (called >= CALLED_DIRECTLY)
 		return code_calls(code, offset) ||
 		       (called == RESUMED_DIRECTLY && !frame_sends_through_c(abi) && code_resumes(code, offset));

@@ -12,9 +12,9 @@
  * nothing is known. */
 void bytecode_read(const struct pyabi *abi, const struct remote *r, struct code *code);
 
-/* What a frame is to the one below it: the innermost, called by C, or run by the interpreter's loop for it, as a function or (3.12+) as a
- * generator that is resumed. */
-enum called { CALLED_NONE, CALLED_BY_C, CALLED_DIRECTLY, RESUMED_DIRECTLY };
+/* What a frame is to the one below it: the innermost; called, or, if it is a coroutine's, awaited through C; or run by the interpreter's loop for it,
+ * as a function or (3.12+) as a generator that is resumed. */
+enum called { CALLED_NONE, CALLED_BY_C, AWAITED_BY_C, CALLED_DIRECTLY, RESUMED_DIRECTLY };
 
 /* Whether a frame that stands at this instruction can have such a callee. Where what stands there seems to run no Python code at all, the target is asked whether what watches the program has put another
  * instruction in its place meanwhile; r is NULL where the target is no more. */

@@ -30,7 +30,6 @@ struct place { /* where a call is made */
 	const struct pyframe *caller; /* NULL: the callee is the outermost frame */
 	enum called called;           /* what the callee is */
 	const struct code *callee;    /* NULL: not known any more */
-	bool resumed;                 /* it is a generator, or a coroutine, that runs */
 };
 
 /* Whether what stands at its site can call at all, whatever was seen: a copy can be torn in the same way again and again. C can call
@@ -40,12 +39,7 @@ static bool has_site(const struct call *call)
 	const struct place *place = call->context;
 	const struct code *code = place->caller ? codes_find(place->w->codes, place->caller->code) : NULL;
 
-	if (!code)
-		return true;
-	/* A short coroutine can be awaited again at the same address before both ends of a proof are read: what its caller does between is no await. */
-	if (place->resumed && place->callee && place->callee->is_coroutine && code->awaiting)
-		return code_awaits(code, place->caller->offset);
-	return (place->caller->stored && place->called == CALLED_BY_C) ||
+	return !code || (place->caller->stored && place->called == CALLED_BY_C) ||
 	       bytecode_has_call(place->w->abi, place->w->remote, code, place->caller->offset, place->called);
 }
 
@@ -70,10 +64,10 @@ static bool can_have_called(const struct call *call)
 	                                                  place->callee->version));
 }
 
-static enum called called_of(const struct pyframe *frame)
+static enum called called_of(const struct pyframe *frame, const struct code *code)
 {
 	if (!frame->direct)
-		return CALLED_BY_C;
+		return frame->generator && code && code->is_coroutine ? AWAITED_BY_C : CALLED_BY_C;
 	return frame->generator ? RESUMED_DIRECTLY : CALLED_DIRECTLY;
 }
 
@@ -94,9 +88,8 @@ static bool each_call(const struct walker *w, const struct pystack *stack, uint3
 		if (i >= from) {
 			struct place place = {.w = w,
 			                      .caller = i > 0 ? &stack->frames[i - 1] : NULL,
-			                      .called = called_of(&stack->frames[i]),
-			                      .callee = code,
-			                      .resumed = stack->frames[i].generator};
+			                      .called = called_of(&stack->frames[i], code),
+			                      .callee = code};
 			struct call call = {.site = i > 0 ? sites[(i + EDGE_SITES - 1) % EDGE_SITES] : 1,
 			                    .callee = content | 1,
 			                    .pair = i > 0 ? hash_combine(content, caller) | 1 : 0,

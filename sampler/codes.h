@@ -20,7 +20,7 @@ struct code {
 	uint32_t bytecode_bytes;
 	uint32_t frame_bytes;     /* from a frame of it to the end of its value stack; 0 to 3.10 */
 	bool is_generator;        /* to call its functions makes a generator or a coroutine, and runs no frame of it; false from 3.12 on: not asked */
-	bool is_coroutine;        /* a coroutine; likewise */
+	bool is_coroutine;        /* to call them makes a coroutine; false from 3.12 on, too */
 	bool given;               /* it calls what it was given, or has computed, not only globals and attributes: 3.11+; true where that is not known */
 	uint32_t traceable_bytes; /* a frame before this offset has not begun: 3.11+ */
 	uint32_t locals;          /* slots of variables: a stack pointer at or above it is valid */
@@ -111,12 +111,6 @@ static inline bool code_calls_seldom(const struct code *code, int64_t offset)
 static inline bool code_resumes(const struct code *code, int64_t offset)
 {
 	return !code->resuming || code_bit(code->resuming, offset);
-}
-
-/* Whether it may await a coroutine, of code that does so somewhere. */
-static inline bool code_awaits(const struct code *code, int64_t offset)
-{
-	return !code->awaiting || code_bit(code->awaiting, offset);
 }
 
 /* Whether a frame that stands here may have a callee that only the thread state leads to. */
