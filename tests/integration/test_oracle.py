@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One oracle on each interpreter, and that its judge can tell right from wrong; tests/oracle/run has all oracles."""
+"""One oracle on each interpreter, two more on some, and that their judge can tell right from wrong; tests/oracle/run has all oracles."""
 import os
 import sys
 import unittest
@@ -19,17 +19,31 @@ FILE = "/x/middle.py"
 class Oracle(unittest.TestCase):
     def check_middle(self, python):
         """Functions whose callee depends on their caller: no stack that the program cannot have, no line that it cannot stand at."""
+        self.judge(python, "middle", SECONDS)
+
+    @support.on(support.few)
+    def check_passing(self, python):
+        """Short coroutines that are awaited again and again, where calls are learnt from single looks."""
+        self.judge(python, "passing", 3 * SECONDS)
+
+    @support.on(support.few)
+    def check_sequence_at_a_fixed_rate(self, python):
+        """Coroutines that are awaited one behind the other, where calls are learnt in bursts."""
+        self.judge(python, "sequence", 3 * SECONDS, "1000")
+
+    def judge(self, python, workload, seconds, rate="max"):
         if python.version < (3, 8):
             self.skipTest("the oracles' programs are for 3.8 and later")
-        program = workloads.Program(python, "middle")
+        program = workloads.Program(python, workload)
         try:
             rules = program.rules()
             result = workloads.Result()
             with program:
-                workloads.sample(program, rules, SECONDS, result, False)
+                workloads.sample(program, rules, seconds, result, False, rate=rate)
         finally:
             program.remove()
         verdict = result.verdict
+        self.assertGreater(verdict.samples, 0)
         self.assertEqual((verdict.impossible, verdict.wrong_lines), (0, 0), "of %d samples: %s" % (verdict.samples, verdict.examples))
 
 

@@ -426,23 +426,24 @@ def look():
     }
 
 
-def parking_lines():
-    """Where a thread has told that it parks, and may not yet have come further."""
-    with open(__file__, "rb") as file:
-        return {number for number, text in enumerate(file, 1) if text.strip() == b"PARKED.release()"}
+def parking_places():
+    """(file, line) at which a thread tells that it parks, and may not yet have come further."""
+    path = park.__code__.co_filename
+    with open(path, "rb") as file:
+        return {(path, number) for number, text in enumerate(file, 1) if text.strip() == b"PARKED.release()"}
 
 
 def report():
     for _ in PLACES:
         PARKED.acquire()
     # The semaphore is released just before a thread parks: wait until none is there any more, and two looks agree.
-    parking = parking_lines()
+    parking = parking_places()
     before = None
     now = look()
     while (
         before != now
         or len(now) != len(PLACES) + 1
-        or any(frame[1] == __file__ and frame[2] in parking for thread in now.values() for frame in thread["frames"])
+        or any((file, line) in parking for thread in now.values() for _name, file, line in thread["frames"])
     ):
         before = now
         time.sleep(0.3)
