@@ -218,6 +218,19 @@ class Target:
         with open("/proc/%d/stat" % self.pid, "rb") as file:
             return chr(file.read().rpartition(b") ")[2][0])
 
+    def wait_still(self):
+        """Returns when all its threads wait and none has run for 50 ms: what it says by READY it says before it waits itself."""
+        seen = None
+
+        def stands():
+            nonlocal seen
+            before, seen = seen, switches(self.pid)
+            time.sleep(0.05)
+            return seen == before and all(state == "S" for state, _counts in seen.values())
+
+        wait_until(stands, "all threads of %r wait" % self.python)
+        return self
+
     def stop(self):
         if self.process.poll() is None:
             os.killpg(self.pid, signal.SIGKILL)  # its own session: the children go with it
@@ -309,6 +322,16 @@ def parse_collapsed(data):
 def read_collapsed(path):
     with open(path, "rb") as file:
         return parse_collapsed(file.read())
+
+
+def switches(pid):
+    """{thread: its state (R, S, D, T, t, Z), and how often it gave up a CPU and was taken off one}."""
+    found = {}
+    for tid in os.listdir("/proc/%d/task" % pid):
+        with open("/proc/%d/task/%s/status" % (pid, tid), encoding="utf-8", errors="replace") as file:
+            text = file.read()
+        found[tid] = (re.search(r"(?m)^State:\s+(\w)", text).group(1), re.findall(r"ctxt_switches:\s+(\d+)", text))
+    return found
 
 
 def wait_until(holds, what, timeout=30):

@@ -21,8 +21,14 @@ ENVIRONMENT = dict(os.environ, MALLOC_ARENA_MAX="1", PYTHONDONTWRITEBYTECODE="1"
 WITH_FILES = "0x7f"  # coredump_filter (core(5)): file mappings as well
 
 
-def corpse(python, *args, **extra):
-    return support.Target(python, "corpse.py", *args, env=dict(ENVIRONMENT, **extra))
+class Corpse(support.Target):
+    def wait_ready(self):
+        super().wait_ready()
+        return self if self.crashes else self.wait_still()
+
+    def __init__(self, python, *args, **extra):
+        self.crashes = "crash" in args
+        super().__init__(python, "corpse.py", *args, env=dict(ENVIRONMENT, **extra))
 
 
 def stack_of(thread):
@@ -85,7 +91,7 @@ class Case(cli.Folder):
 class Cores(Case):
     @needs_gcore
     def check_gcore(self, python):
-        with corpse(python) as target:
+        with Corpse(python) as target:
             live, text = self.dump(target.pid), self.text(target.pid)
             core = gcore(target)
             if target.holes:
@@ -119,7 +125,7 @@ class Cores(Case):
             self.skipTest("native stacks are for 3.8 and later")
         if python.root:
             self.skipTest("the libraries of another root are not on this host")
-        with corpse(python) as target:
+        with Corpse(python) as target:
             live = self.dump(target.pid, "--native")
             core = gcore(target)
             if target.holes:
@@ -143,7 +149,7 @@ class Cores(Case):
     @support.on(support.each_version)
     @needs_kernel_core
     def check_killed_by_sigsegv(self, python):
-        with corpse(python) as target:
+        with Corpse(python) as target:
             live = self.dump(target.pid)
             os.kill(target.pid, signal.SIGSEGV)
             core = kernel_core(target)
@@ -159,7 +165,7 @@ class Cores(Case):
     @support.on(support.each_version)
     @needs_kernel_core
     def check_crash(self, python):
-        with corpse(python, "crash") as target:
+        with Corpse(python, "crash") as target:
             core = kernel_core(target)
             found = self.dump("--core", core, *(["--exe", python.real] if python.root else []))
             crasher = [thread for thread in found["threads"] if thread["signal"] == "SIGSEGV"]
@@ -193,7 +199,7 @@ class Cores(Case):
         if holder == python.real:
             python = support.Python([copy], "", python.version, python.text, python.kind, copy)
         home = subprocess.run(real + ["-c", "import sys; print(sys.base_prefix)"], stdout=subprocess.PIPE, check=True).stdout.decode().strip()
-        with corpse(python, LD_LIBRARY_PATH=folder, PYTHONHOME=home) as target:
+        with Corpse(python, LD_LIBRARY_PATH=folder, PYTHONHOME=home) as target:
             live = self.dump(target.pid)
             self.assertEqual(live["binary"], copy)
             core = shutil.move(gcore(target), self.path("core"))
@@ -217,7 +223,7 @@ class Cores(Case):
             self.assertIn("no file like it was mapped", done.stderr.decode())
 
     def binary_of(self, python):
-        with corpse(python) as target:
+        with Corpse(python) as target:
             return self.dump(target.pid)["binary"]
 
 
@@ -273,7 +279,7 @@ class Errors(Case):
     def test_a_core_that_was_cut(self):
         """What is there is used, and what is missing said."""
         python = [one for one in support.pythons() if not one.root][-1]
-        with corpse(python) as target:
+        with Corpse(python) as target:
             live = self.dump(target.pid)
             os.kill(target.pid, signal.SIGSEGV)
             core = kernel_core(target)

@@ -238,10 +238,10 @@ class FewPythons(Native):
     def blocked(self, python, variant):
         """Threads that wait are unwound where they are: nothing stops them, which the kernel's count of their switches would show."""
         with native.target(python, "blocked.py", variant) as target:
-            time.sleep(0.3)  # until its last thread waits, too
-            before = switches(target.pid)
+            target.wait_still()
+            before = support.switches(target.pid)
             profile, summary = native.profile(target, 1, "--native")
-            self.assertEqual(switches(target.pid), before)
+            self.assertEqual(support.switches(target.pid), before)
             verdict = self.assert_possible(native.grammar(target, "blocked.py"), profile, summary)
         self.assertEqual((profile.facts["stops"], profile.facts["stops_given_up"]), (0, 0))
         self.assertEqual(profile.facts["native_failed"], 0, profile.facts)
@@ -273,15 +273,6 @@ class FewPythons(Native):
                         self.assertFalse(classes & {native_grammar.INTERPRETER, native_grammar.C_LIBRARY, native_grammar.LOADER}, stack.text())
                 if kind != "leaf":  # which leaves out native frames that the grammar wants below `back`
                     self.assert_chains(self.assert_possible(rules, profile, summary), ((DEEP, 0.9), (CALL, 0.9)))
-
-
-def switches(pid):
-    """{thread: how often it was switched out}."""
-    found = {}
-    for tid in os.listdir("/proc/%d/task" % pid):
-        with open("/proc/%d/task/%s/status" % (pid, tid)) as file:
-            found[tid] = re.findall(r"ctxt_switches:\s+(\d+)", file.read())
-    return found
 
 
 class Judge(unittest.TestCase):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What leaves a core: threads with names, deep recursion, generators, a subinterpreter where there is one, all of them standing
-still. READY says {"subinterpreter": bool}.
+still soon after READY, which says {"subinterpreter": bool}.
 
 corpse.py             waits to be killed; its core is written to its own folder
 corpse.py crash       a thread reads address 0 while it holds the GIL"""
@@ -83,7 +83,6 @@ def main():
     for name, function, args in work:
         threading.Thread(target=function, args=args, name=name, daemon=True).start()
     subinterpreter = "crash" not in sys.argv and interpreter()
-    time.sleep(0.5)
     truth.ready(subinterpreter=subinterpreter)
     threading.Event().wait()
 
