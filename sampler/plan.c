@@ -81,7 +81,7 @@ static uint32_t lengthens(const struct plan *p, raddr_t from, uint32_t bytes)
 	const struct segment *last;
 	uint64_t end;
 
-	if (p->segment_count == 0)
+	if (p->segment_count == p->closed)
 		return UINT32_MAX;
 	last = &p->segments[p->segment_count - 1];
 	if (from < last->from || from - last->from > last->bytes + (uint64_t)GAP_MAX)
@@ -201,6 +201,7 @@ int plan_read_from(struct plan *p, const struct remote *r, uint64_t started_ns, 
 	p->read_segments += p->segment_count;
 	ns = clock_now_ns() - started_ns;
 	p->read_ns += ns;
+	p->took_ns = ns;
 	p->slow = take_time(usual_ns, ns);
 	return err;
 }

@@ -28,11 +28,13 @@ struct plan {
 	uint32_t count;
 	struct segment *segments; /* no more than pieces */
 	uint32_t segment_count;
+	uint32_t closed; /* pieces are not added to the segments before this one (plan_begin_look()) */
 	uint32_t room; /* of each of these arrays */
 	uint8_t *memory;
 	uint32_t used_bytes, room_bytes;
 	struct iovec *local, *from; /* a segment each */
 	uint64_t usual_ns;          /* what a read of it takes, on the average of late */
+	uint64_t took_ns;           /* what the latest read took */
 	bool slow;                  /* the latest one took much longer, as one does that was interrupted */
 	uint64_t usual_piece_ns;    /* the same for a piece of plan_put() */
 	bool slow_fetch;
@@ -48,13 +50,19 @@ void plan_slim(struct plan *p);
 
 static inline void plan_clear(struct plan *p)
 {
-	p->count = p->segment_count = 0;
+	p->count = p->segment_count = p->closed = 0;
 	p->used_bytes = 0;
 }
 
 /* Adds a piece; its index, or PLAN_FULL without memory or past the bound of 64 MiB. Where it lies at or shortly behind the piece
  * added before it, the two are read as one segment. */
 uint32_t plan_add(struct plan *p, raddr_t from, uint32_t bytes);
+
+/* What is added from here on is a copy of its own, read behind what was added before, also where it is of the same memory. */
+static inline void plan_begin_look(struct plan *p)
+{
+	p->closed = p->segment_count;
+}
 
 /* Reads all pieces and notes which came. 0, or -ESRCH, -EPERM when nothing can be read any more. */
 int plan_read(struct plan *p, const struct remote *r);

@@ -336,15 +336,32 @@ static void count_tick(struct target *target, uint64_t now_ns)
 	target->facts.t_last_ns = now_ns;
 }
 
-/* A tick that the data stack alone was enough for. */
-static void take_light(struct target *target, struct walker *w)
+static void begin_tick(struct target *target, struct walker *w)
 {
-	struct thread *t = target->awake[0];
+	w->tick = ++target->tick;
+	codes_new_tick(target->codes);
+}
 
-	target->facts.attempts++;
-	special_note(target, t, w, t->run.status);
-	accept(target, t, w, t->run.status, sample_weight(target, t, w->now_ns));
-	count_tick(target, w->now_ns);
+/* Ticks that the data stack alone is enough for, up to the first that it is not. */
+static enum light take_lights(struct target *target, struct walker *w)
+{
+	uint32_t count = light_read(target, w);
+	enum light light = LIGHT_NOT;
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct thread *t = target->awake[0];
+
+		if (i > 0)
+			begin_tick(target, w);
+		light = light_look(target, w, i);
+		if (light != LIGHT_TOLD)
+			break;
+		target->facts.attempts++;
+		special_note(target, t, w, t->run.status);
+		accept(target, t, w, t->run.status, sample_weight(target, t, w->now_ns));
+		count_tick(target, w->now_ns);
+	}
+	return light;
 }
 
 int target_tick(struct target *target, uint64_t now_ns)
@@ -358,13 +375,11 @@ int target_tick(struct target *target, uint64_t now_ns)
 	enum light light;
 	int err;
 
-	w.tick = ++target->tick;
-	codes_new_tick(target->codes);
-	light = !target->exact && now_ns - target->t_watched_ns < WATCH_NS ? light_look(target, &w) : LIGHT_NOT;
-	if (light == LIGHT_TOLD) {
-		take_light(target, &w);
+	begin_tick(target, &w);
+	light = !target->exact && now_ns - target->t_watched_ns < WATCH_NS ? take_lights(target, &w) : LIGHT_NOT;
+	if (light == LIGHT_TOLD)
 		return 0;
-	}
+	now_ns = w.now_ns;
 	err = light == LIGHT_READ ? 0 : read_target(target, now_ns);
 	if (err)
 		return err;

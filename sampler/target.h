@@ -76,6 +76,18 @@ struct owed {
 #define OWED_MAX   2048u /* functions that are defined anew all the time are many */
 #define OWED_HEADS 1024u
 
+#define LIGHT_OF 8 /* of so many ticks one is whole: the status, and what else the thread state says, is of that one */
+
+/* Looks at the data stack alone, read together (light.h). */
+struct light_looks {
+	uint32_t most; /* so many are worth reading: mostly all of them tell */
+	uint32_t count;
+	uint32_t first[LIGHT_OF]; /* pieces: where the copies of each begin */
+	uint64_t t_begun_ns, took_ns;
+	uint64_t usual_ns[LIGHT_OF]; /* what the read of one, two … takes */
+	bool slow;                   /* this one took longer */
+};
+
 struct target {
 	struct letter letter; /* first: it is handed over, and back */
 	struct remote remote;
@@ -91,7 +103,7 @@ struct target {
 	struct callees *callees; /* where frames lie on the heap; else NULL */
 	struct plan plan;        /* the whole process' */
 	struct plan again;       /* one thread's, read again */
-	uint64_t light_usual_ns; /* what the read of a light look takes */
+	struct light_looks light;
 	struct pystack spare;    /* a sample while its calls are being proved */
 	struct pystack first_copy;
 	struct burst burst;

@@ -38,6 +38,33 @@ Test(plan, pieces_close_together_are_read_as_one_segment)
 	plan_release(&p);
 }
 
+Test(plan, a_look_is_a_copy_of_its_own)
+{
+	static uint8_t memory[256];
+	struct remote r = own_process();
+	struct plan p = {0};
+	raddr_t from = (raddr_t)(uintptr_t)memory;
+
+	memset(memory, 'x', sizeof(memory));
+	for (uint32_t look = 0; look < 3; look++) {
+		plan_begin_look(&p);
+		cr_assert_eq(plan_add(&p, from, 100), 2 * look);
+		cr_assert_eq(plan_add(&p, from + 100, 50), 2 * look + 1);
+	}
+	cr_assert_eq(p.segment_count, 3);
+	cr_assert_eq(plan_read(&p, &r), 0);
+	cr_assert_eq(p.reads, 1);
+	for (uint32_t i = 0; i < 6; i++) {
+		cr_assert_eq(plan_bytes(&p, i)[0], 'x');
+		cr_assert(i < 2 || plan_bytes(&p, i) >= plan_bytes(&p, i - 2) + 100);
+	}
+	plan_clear(&p);
+	cr_assert_eq(plan_add(&p, from, 100), 0);
+	cr_assert_eq(plan_add(&p, from + 100, 50), 1);
+	cr_assert_eq(p.segment_count, 1);
+	plan_release(&p);
+}
+
 /* A page that is not there, between two pieces of one segment and as one of its own. */
 Test(plan, what_cannot_be_read_does_not_take_the_rest_with_it)
 {
