@@ -7,9 +7,10 @@
 #include "sampler/handled.h"
 #include "sampler/special.h"
 
-#define ASK_NS     (200 * NS_PER_US) /* the kernel is asked about a thread no more often than this */
-#define ASK_PART   8                /* a still one again after this part of the time for which it has stayed the same */
-#define ASK_MAX_NS (50 * NS_PER_MS) /* but no later than this */
+#define ASK_NS     (200 * NS_PER_US)  /* the kernel is asked about a thread no more often than this */
+#define ASK_PART   8                  /* a still one again after this part of the time for which it has stayed the same, … */
+#define WAITS_PART 16                 /* … or after this part where somebody has waited for the GIL, or been given it, since */
+#define ASK_MAX_NS (100 * NS_PER_MS) /* but no later than this */
 #define WOKEN_NS                                                                                                       \
 	(5 * NS_PER_MS) /* a waiter looks up every 5 ms (sys.getswitchinterval()) and may not get a CPU at once */
 #define STATUS_ACTIVE_BIT (1u << 4) /* PyThreadState._status.active (Include/cpython/pystate.h, 3.12+) */
@@ -128,12 +129,12 @@ int status_of(struct target *target, struct thread *t, const struct walker *w, u
 static bool is_due(const struct thread *t, const struct interp *interp, uint64_t now_ns)
 {
 	uint64_t since_ns = now_ns - t->oncpu.asked_ns, same_ns = now_ns - t->state_ns;
+	bool waits = interp && interp->gil_seen.t_waits_ns > t->oncpu.asked_ns;
 
 	if (since_ns < ASK_NS)
 		return false;
-	if (t->oncpu.state == ONCPU_RUNNABLE || (interp && interp->gil_seen.t_waits_ns > t->oncpu.asked_ns))
-		return true;
-	return since_ns >= same_ns / ASK_PART || since_ns >= ASK_MAX_NS;
+	return t->oncpu.state == ONCPU_RUNNABLE || since_ns >= same_ns / (waits ? WAITS_PART : ASK_PART) ||
+	       since_ns >= ASK_MAX_NS;
 }
 
 bool status_of_still(struct target *target, struct thread *t, uint64_t now_ns, uint16_t *ret_status)
