@@ -88,7 +88,7 @@ void thread_keep_copy(struct thread *t, const struct plan *plan)
 	for (uint32_t i = 0; t->seen_plain > 0 && i < t->copy.chunk_count; i++) {
 		const uint8_t *bytes = plan_bytes(plan, t->copy.chunks + i);
 		struct chunk *c = &t->chunks[i];
-		uint32_t count = bytes ? plan->pieces[t->copy.chunks + i].bytes : 0;
+		uint32_t same, count = bytes ? plan->pieces[t->copy.chunks + i].bytes : 0;
 
 		if (!bytes || !make_room(c, count)) {
 			t->seen_plain = 0;
@@ -96,7 +96,8 @@ void thread_keep_copy(struct thread *t, const struct plan *plan)
 		}
 		if (i < t->copy.same_chunks)
 			continue;
-		memcpy(c->last, bytes, count);
+		same = i == t->copy.same_chunks ? t->copy.same_bytes : 0;
+		memcpy(c->last + same, bytes + same, count - same);
 		c->last_bytes = count;
 	}
 }
@@ -105,7 +106,7 @@ uint32_t thread_find_same(struct thread *t, const struct plan *plan, uint32_t fr
 {
 	uint32_t low = 0, high = t->last_plain, chunk = 0, same = 0;
 
-	t->copy.same_chunks = 0;
+	t->copy.same_chunks = t->copy.same_bytes = 0;
 	if (high == 0)
 		return 0;
 	for (; chunk < t->copy.chunk_count; chunk++) {
@@ -114,6 +115,7 @@ uint32_t thread_find_same(struct thread *t, const struct plan *plan, uint32_t fr
 			break;
 	}
 	t->copy.same_chunks = chunk;
+	t->copy.same_bytes = chunk < t->copy.chunk_count ? same : 0;
 	while (low < high) { /* the first one that does not lie there */
 		uint32_t middle = (low + high) / 2, in = 0;
 		raddr_t frame = t->last.frames[middle].frame;

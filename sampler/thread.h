@@ -42,7 +42,8 @@ struct copy {
 	uint32_t cframes, cframe_count;
 	uint32_t items, item_count;
 	uint32_t chunks, chunk_count;
-	uint32_t same_chunks; /* so many are as they were at the latest accepted sample */
+	uint32_t same_chunks; /* so many are as they were at the latest accepted sample, … */
+	uint32_t same_bytes;  /* … and so much of the next one */
 	struct apart_copy apart;
 	uint32_t heap, heap_count; /* to 3.10 */
 	bool reversed;             /* the heap frames come in the opposite order */
