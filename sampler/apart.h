@@ -64,7 +64,7 @@ struct apart_copy {
 
 /* Whether this tick reads what proves the calls of what lies outside the data stack: then each frame is read by itself, with its caller. */
 bool apart_in_doubt(const struct apart *apart, uint64_t tick);
-/* Adds the frames that many ticks meet, or that this one met already, the one at the lowest address first, or last; none where it is in doubt.
+/* Adds the frames that many ticks meet, or that this one or the one before met, the one at the lowest address first, or last; none where it is in doubt.
  * `apart` may be NULL. False: out of memory. */
 bool apart_plan(const struct apart *apart, struct plan *plan, uint64_t tick, bool reversed, struct apart_copy *ret_copy);
 /* The bytes at addr in the copies, or NULL; *ret_bytes: how many. What was fetched is newer. */
