@@ -30,7 +30,6 @@ bool apart_plan(const struct apart *apart, struct plan *plan, uint64_t tick, boo
 		return true;
 	for (uint32_t i = 0; i < apart->count; i++) {
 		const struct apart_frame *frame = &apart->frames[i];
-
 		bool lately = frame->used_tick + 1 == tick; /* unthrottled, it mostly runs still */
 
 		if (frame->used_tick != tick &&

@@ -2,7 +2,6 @@
 /* One tick of one target: read all threads in one go, walk each copy, and accept a stack only when it proves itself
  * whole; otherwise read that thread again, a few times. Runs in the sampler thread. */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "base/clock.h"
 #include "sampler/collector.h"
@@ -231,31 +230,11 @@ static void sample_thread(struct target *target, struct thread *t, struct walker
 		burst_look(target, t, w);
 }
 
-static int list_awake(struct target *target)
-{
-	if (!target->awake_stale)
-		return 0;
-	if (target->awake_room < target->thread_count) {
-		struct thread **awake = realloc(target->awake, target->thread_room * sizeof(struct thread *));
-
-		if (!awake)
-			return -ENOMEM;
-		target->awake = awake;
-		target->awake_room = target->thread_room;
-	}
-	target->awake_count = 0;
-	for (uint32_t i = 0; i < target->thread_count; i++)
-		if (!target->threads[i]->still)
-			target->awake[target->awake_count++] = target->threads[i];
-	target->awake_stale = false;
-	return 0;
-}
-
 /* Builds and reads the plan of the whole process. */
 static int read_all(struct target *target, bool watch, uint64_t now_ns)
 {
 	const struct pyabi *abi = &target->proc.abi;
-	int err = list_awake(target);
+	int err = still_list_awake(target);
 
 	if (err)
 		return err;

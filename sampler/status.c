@@ -7,9 +7,9 @@
 #include "sampler/handled.h"
 #include "sampler/special.h"
 
-#define ASK_NS     (200 * NS_PER_US)  /* the kernel is asked about a thread no more often than this */
-#define ASK_PART   8                  /* a still one again after this part of the time for which it has stayed the same, … */
-#define WAITS_PART 16                 /* … or after this part where somebody has waited for the GIL, or been given it, since */
+#define ASK_NS     (200 * NS_PER_US) /* the kernel is asked about a thread no more often than this */
+#define ASK_PART   8                 /* a still one again after this part of the time for which it has stayed the same, … */
+#define WAITS_PART 16                /* … or after this part where somebody has waited for the GIL, or been given it, since */
 #define ASK_MAX_NS (100 * NS_PER_MS) /* but no later than this */
 #define WOKEN_NS                                                                                                       \
 	(5 * NS_PER_MS) /* a waiter looks up every 5 ms (sys.getswitchinterval()) and may not get a CPU at once */

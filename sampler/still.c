@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sampler/still.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -111,6 +113,26 @@ bool still_wake_moved(struct target *target, uint64_t now_ns)
 		}
 	}
 	return woken;
+}
+
+int still_list_awake(struct target *target)
+{
+	if (!target->awake_stale)
+		return 0;
+	if (target->awake_room < target->thread_count) {
+		struct thread **awake = realloc(target->awake, target->thread_room * sizeof(struct thread *));
+
+		if (!awake)
+			return -ENOMEM;
+		target->awake = awake;
+		target->awake_room = target->thread_room;
+	}
+	target->awake_count = 0;
+	for (uint32_t i = 0; i < target->thread_count; i++)
+		if (!target->threads[i]->still)
+			target->awake[target->awake_count++] = target->threads[i];
+	target->awake_stale = false;
+	return 0;
 }
 
 void still_wake_all(struct target *target)

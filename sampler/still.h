@@ -14,6 +14,8 @@
 
 #include "sampler/target.h"
 
+/* Lists those that are not still, where that has changed. 0, or -ENOMEM. */
+int still_list_awake(struct target *target);
 /* Adds the GILs to what is read, where there is a thread that could be still. */
 void still_plan(struct target *target);
 /* After that was read: wakes the threads that may have moved. True: there are such, which have to be read as well. */
