@@ -169,6 +169,23 @@ struct apart_link apart_link(const struct apart *apart, raddr_t frame)
 	return link->frame == frame ? *link : (struct apart_link){0};
 }
 
+static uint32_t state_place(raddr_t generator, raddr_t end)
+{
+	return (uint32_t)(hash_combine(generator, end) % APART_STATES);
+}
+
+void apart_note_state(struct apart *apart, struct apart_state state)
+{
+	apart->states[state_place(state.generator, state.end)] = state;
+}
+
+struct apart_state apart_state(const struct apart *apart, raddr_t generator, raddr_t end)
+{
+	const struct apart_state *state = &apart->states[state_place(generator, end)];
+
+	return state->generator == generator && state->end == end ? *state : (struct apart_state){0};
+}
+
 void apart_note_unlinked(struct apart *apart, raddr_t frame)
 {
 	for (uint32_t i = 0; i < APART_UNLINKED; i++)

@@ -17,6 +17,7 @@
 #define APART_NO_FRAME 256u
 #define APART_LINKS    1024u
 #define APART_UNLINKED 16u
+#define APART_STATES   256u
 
 struct apart_frame {
 	raddr_t frame;
@@ -32,8 +33,19 @@ struct apart_none { /* what was read and was no frame */
 
 struct apart_link { /* what a frame last linked back to */
 	raddr_t frame, previous;
+	raddr_t code;   /* that it executes */
 	uint32_t bytes; /* of the frame */
 	bool shim;      /* it is one */
+};
+
+/* What was seen of a generator while the data stack ended there: its top tells what had resumed it, and whether it has called something, since
+ * frames differ in size. */
+struct apart_state {
+	raddr_t generator, end;
+	raddr_t code;          /* of the generator; 0: nothing is known */
+	raddr_t resumer;       /* the code of what had resumed it, on the data stack, … */
+	raddr_t resumer_frame; /* … and its frame */
+	bool called;           /* a function that it called runs above */
 };
 
 struct apart_proven { /* seen to be called by this one while both were read (links.c) */
@@ -50,6 +62,7 @@ struct apart {
 	struct apart_link links[APART_LINKS];
 	raddr_t unlinked[APART_UNLINKED]; /* frames that had yielded, and nothing is remembered that they linked to; 0: none */
 	uint32_t unlinked_next;
+	struct apart_state states[APART_STATES]; /* by generator and end; a later one takes the place of an earlier one */
 };
 
 /* Where in a plan the copies lie. */
@@ -79,6 +92,9 @@ void apart_age(struct apart *apart, uint64_t tick);
 /* Remembers what a frame links back to; and what is remembered, or zeros. */
 void apart_note_link(struct apart *apart, struct apart_link link);
 struct apart_link apart_link(const struct apart *apart, raddr_t frame);
+/* Remembers a state of a generator; and the one that is remembered, or zeros. */
+void apart_note_state(struct apart *apart, struct apart_state state);
+struct apart_state apart_state(const struct apart *apart, raddr_t generator, raddr_t end);
 /* Notes a frame that has yielded, and that nothing is remembered it linked to, in the place of the oldest; and forgets it. */
 void apart_note_unlinked(struct apart *apart, raddr_t frame);
 void apart_forget_unlinked(struct apart *apart, raddr_t frame);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "sampler/running.h"
 
 #define FIRST_LOOKS 64 /* at a thread */
 #define STANDS      5  /* reads in which the thread state and the frames disagree in the same way, after the first */
@@ -56,18 +57,23 @@ static int belie_empty(struct walker *w, struct thread *t)
 	return 0;
 }
 
+static void cut_to(struct thread *t, uint32_t depth)
+{
+	t->seen.depth = depth;
+	if (t->seen_plain > depth)
+		t->seen_plain = depth;
+}
+
 /* Frames outside the data stack are copied after it and after the thread state: what lies above the current frame and outside was
  * called since. */
 static bool cut_called_since(struct thread *t, raddr_t current)
 {
 	for (uint32_t i = t->seen.depth; i-- > 0;) {
 		if (t->seen.frames[i].frame == current) {
-			t->seen.depth = i + 1;
-			if (t->seen_plain > t->seen.depth)
-				t->seen_plain = t->seen.depth;
+			cut_to(t, i + 1);
 			return true;
 		}
-		if (thread_in_chunks(t, t->seen.frames[i].frame))
+		if (!t->copy.head_first && thread_in_chunks(t, t->seen.frames[i].frame))
 			return false;
 	}
 	return false;
@@ -84,9 +90,7 @@ static void cut_left(struct walker *w, struct thread *t, raddr_t *leaf)
 {
 	if (!t->leaf_left || calls_know_left(w, &t->seen))
 		return;
-	t->seen.depth--;
-	if (t->seen_plain > t->seen.depth)
-		t->seen_plain = t->seen.depth;
+	cut_to(t, t->seen.depth - 1);
 	*leaf = t->seen.frames[t->seen.depth - 1].frame;
 }
 
@@ -197,24 +201,101 @@ static int walk_frames(struct walker *w, struct thread *t, raddr_t current)
 	return t->looks < FIRST_LOOKS ? -EAGAIN : 0;
 }
 
+/* The data stack's leaf, as the latest walk found it. NULL: none. */
+static const struct pyframe *data_stack_leaf(const struct thread *t)
+{
+	for (uint32_t i = t->seen.depth; i-- > 0;)
+		if (thread_in_chunks(t, t->seen.frames[i].frame))
+			return &t->seen.frames[i];
+	return NULL;
+}
+
+/* Notes which generator ran, what had resumed it, and what has been the leaf since. */
+static void note_running(struct walker *w, const struct thread *t, const struct running *running, bool told)
+{
+	const struct pyframe *leaf = told ? data_stack_leaf(t) : NULL;
+
+	w->ran = running->code;
+	w->resumer = running->resumer;
+	if (told && w->beyond)
+		w->leaf = w->beyond;
+	else if (leaf)
+		w->leaf = leaf->code;
+}
+
+/* Cuts the generators off that stand on the data stack's leaf: none of them ran. */
+static void cut_generators(struct thread *t)
+{
+	uint32_t depth = t->seen.depth;
+
+	while (depth > 0 && !thread_in_chunks(t, t->seen.frames[depth - 1].frame))
+		depth--;
+	cut_to(t, depth);
+}
+
+/* The data stack, and the thread state, which was copied before it: each is taken for what it tells of its own instant (running.h). */
+static int walk_instants(struct walker *w, struct thread *t, raddr_t current)
+{
+	raddr_t named = running_named(w, t, current), leaf;
+	struct running running;
+	bool refuted;
+	int err;
+
+	w->chase = true;
+	err = walk_up(w, t, named, &leaf);
+	if (err == -EPROTO)
+		return current ? walk_chain(w, t, current) : -EAGAIN;
+	if (err && err != -EAGAIN)
+		return err;
+	running_note(w, t);
+	running = running_find(w, t, current);
+	if (running.code)
+		note_running(w, t, &running, !err || w->outside);
+	else if (w->beyond)
+		w->ran = w->beyond;
+	if (err && !w->outside)
+		return judge_untold(w, t, current);
+	if (!err && !running.code && !w->beyond) {
+		cut_left(w, t, &leaf);
+		cut_generators(t);
+		t->agreed = is_seen(t, named) || t->agreed;
+		return t->seen.depth > 0 ? 0 : -EAGAIN;
+	}
+	if (!err && running.code && cut_called_since(t, running.generator)) {
+		t->agreed = true;
+		t->stands = 0;
+		return 0;
+	}
+	if (stand_of(t, (struct disagreement){.current = named, .leaf = leaf}) == STAND_STANDS && current) {
+		err = walk_standing(w, t, current, &refuted);
+		if (!refuted)
+			return err;
+	}
+	return -EAGAIN;
+}
+
 int look_walk(struct walker *w, struct thread *t)
 {
-	raddr_t current;
+	raddr_t current = 0;
+	bool untold;
 	int err =
 		plan_reserve(w->plan, APART_FETCHES * (PYABI_FRAME_MAX + 16)) ? walk_current(w, t, &current) : -ENOMEM;
 
-	w->outside = 0;
+	w->outside = w->beyond = w->ran = w->resumer = w->leaf = 0;
 	t->looks += t->looks < FIRST_LOOKS;
-	if (err)
+	untold = err == -EAGAIN && t->copy.head_first; /* where it is behind a pointer, that is not needed for everything */
+	if (err && !untold)
 		return err;
 	t->seen.depth = t->same = t->seen_plain = 0;
 	t->agreed = true;
-	if (has_no_frames(w, t, current))
+	if (!untold && has_no_frames(w, t, current))
 		return belie_empty(w, t);
 	if (w->abi->frames == FRAMES_HEAP)
 		return walk_chain(w, t, current);
 	err = match_chunks(w, t);
-	return err ? err : walk_frames(w, t, current);
+	if (err)
+		return err;
+	return t->copy.head_first ? walk_instants(w, t, current) : walk_frames(w, t, current);
 }
 
 int look_standing(struct walker *w, struct thread *t)

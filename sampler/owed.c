@@ -1,23 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sampler/owed.h"
 
+#include <errno.h>
+#include <stdlib.h>
+
 #include "base/clock.h"
 #include "base/hash.h"
+#include "sampler/status.h"
 
-#define OWED_NS   (10 * NS_PER_S)
-#define SWEEP_NS  (100 * NS_PER_MS) /* old ones are looked for no more often than this */
-#define LINKS_MAX 8                 /* followed from the current frame down to the function that ran */
+#define OWED_NS    (10 * NS_PER_S)
+#define RESUMER_NS (200 * NS_PER_MS) /* so long a stack with the same resumer is waited for: it may never be seen */
+#define SWEEP_NS   (100 * NS_PER_MS) /* old ones are looked for no more often than this */
+#define LINKS_MAX  8                 /* followed from the current frame down to the function that ran */
 
 static uint64_t content_of(struct walker *w, raddr_t addr)
 {
-	struct code *code = codes_find(w->codes, addr);
+	struct code *code = addr ? codes_find(w->codes, addr) : NULL;
 
-	if (!code && codes_load(w->codes, w->remote, addr, w->now_ns, &code) != 0)
+	if (addr == 0 || (!code && codes_load(w->codes, w->remote, addr, w->now_ns, &code) != 0))
 		return 0;
 	return code->content;
 }
 
-uint64_t owed_current(struct walker *w, struct thread *t)
+/* The function that ran, where the walk of w->plan ended at C that led on to what was not found (w->outside). */
+static uint64_t current_of(struct walker *w, struct thread *t)
 {
 	raddr_t frame = w->outside;
 	bool since = false; /* what was met so far was called since the data stack was copied */
@@ -36,10 +42,21 @@ uint64_t owed_current(struct walker *w, struct thread *t)
 			since = true;
 		}
 		if (!frame_is_shim(w->abi, bytes) && !(since && thread_in_chunks(t, frame)))
-			return frame_code(w->abi, bytes) ? content_of(w, frame_code(w->abi, bytes)) : 0;
+			return content_of(w, frame_code(w->abi, bytes));
 		frame = frame_previous(w->abi, bytes);
 	}
 	return 0;
+}
+
+struct ran owed_told(struct walker *w, struct thread *t, bool failed)
+{
+	struct ran ran = {.apart = w->ran != 0, .resumer = content_of(w, w->resumer), .leaf = content_of(w, w->leaf)};
+
+	if (failed && w->ran)
+		ran.function = content_of(w, w->ran);
+	else if (failed && w->outside)
+		ran.function = current_of(w, t);
+	return ran;
 }
 
 uint64_t owed_leaf(const struct walker *w, const struct thread *t)
@@ -83,7 +100,7 @@ bool owed_add(struct target *target, const struct owed *samples)
 	struct owed *owed;
 
 	while (at && !(is_of(&target->owed[at - 1], samples->thread, samples->function) &&
-	               target->owed[at - 1].status == samples->status))
+	               target->owed[at - 1].status == samples->status && target->owed[at - 1].resumer == samples->resumer))
 		at = target->owed[at - 1].next;
 	if (!at) {
 		if (target->owed_count == OWED_MAX)
@@ -104,24 +121,55 @@ bool owed_add(struct target *target, const struct owed *samples)
 	return true;
 }
 
+int owed_put_off(struct target *target, struct thread *t, const struct walker *w, struct ran ran, uint64_t weight_ns)
+{
+	struct owed owed = {.thread = t->id,
+	                    .count = 1,
+	                    .function = ran.function,
+	                    .resumer = ran.resumer,
+	                    .t_first_ns = w->now_ns,
+	                    .t_last_ns = w->now_ns,
+	                    .weight_ns = weight_ns};
+
+	return status_of(target, t, w, &owed.status) == 0 && owed_add(target, &owed) ? -EINPROGRESS : -EAGAIN;
+}
+
+/* What resumed the generators that are innermost in t->seen, on the data stack. 0: nothing. */
+static uint64_t resumer_of(const struct target *target, const struct thread *t)
+{
+	uint32_t depth = t->seen.depth;
+
+	while (depth > 0 && !thread_in_chunks(t, t->seen.frames[depth - 1].frame))
+		depth--;
+	return depth > 0 && depth < t->seen.depth
+	               ? codes_content(target->codes, t->seen.frames[depth - 1].code)
+	               : 0;
+}
+
 /* One of them; NULL: none. */
-static struct owed *find(struct target *target, uint32_t thread, uint64_t function)
+static struct owed *find(struct target *target, const struct thread *t, uint64_t function, uint64_t now_ns)
 {
-	uint32_t at = *head_of(target, thread, function);
+	uint32_t at = *head_of(target, t->id, function);
+	uint64_t resumer = resumer_of(target, t);
 
-	while (at && !is_of(&target->owed[at - 1], thread, function))
-		at = target->owed[at - 1].next;
-	return at ? &target->owed[at - 1] : NULL;
+	for (; at; at = target->owed[at - 1].next) {
+		struct owed *owed = &target->owed[at - 1];
+
+		if (is_of(owed, t->id, function) &&
+		    (owed->resumer == resumer || owed->resumer == 0 || now_ns - owed->t_first_ns > RESUMER_NS))
+			return owed;
+	}
+	return NULL;
 }
 
-bool owed_any(struct target *target, const struct thread *t, uint64_t function)
+bool owed_any(struct target *target, const struct thread *t, uint64_t function, uint64_t now_ns)
 {
-	return find(target, t->id, function) != NULL;
+	return find(target, t, function, now_ns) != NULL;
 }
 
-void owed_pay(struct target *target, struct thread *t, uint64_t function)
+void owed_pay(struct target *target, struct thread *t, uint64_t function, uint64_t now_ns)
 {
-	for (struct owed *owed = find(target, t->id, function); owed; owed = find(target, t->id, function)) {
+	for (struct owed *owed = find(target, t, function, now_ns); owed; owed = find(target, t, function, now_ns)) {
 		struct run run = {.count = owed->count,
 		                  .status = owed->status,
 		                  .t_first_ns = owed->t_first_ns,
@@ -134,6 +182,54 @@ void owed_pay(struct target *target, struct thread *t, uint64_t function)
 	}
 }
 
+/* A function's; the one that matters least makes room. */
+static struct exchange *exchange_of(struct target *target, uint32_t thread, uint64_t function)
+{
+	struct exchange *least = NULL;
+
+	for (uint32_t i = 0; i < target->exchange_count; i++) {
+		struct exchange *e = &target->exchanges[i];
+
+		if (e->thread == thread && e->function == function)
+			return e;
+		if (!least || abs(e->due) < abs(least->due))
+			least = e;
+	}
+	if (target->exchange_count < EXCHANGES)
+		least = &target->exchanges[target->exchange_count++];
+	*least = (struct exchange){.thread = thread, .function = function};
+	return least;
+}
+
+void owed_exchange(struct target *target, const struct thread *t, struct ran ran)
+{
+	if (ran.leaf == 0 || ran.resumer == 0 || ran.resumer == ran.leaf)
+		return;
+	exchange_of(target, t->id, ran.resumer)->due--;
+	exchange_of(target, t->id, ran.leaf)->due++;
+}
+
+uint64_t owed_instead(struct target *target, const struct thread *t, uint64_t function)
+{
+	struct exchange *from = NULL, *to = NULL;
+
+	for (uint32_t i = 0; i < target->exchange_count; i++) {
+		struct exchange *e = &target->exchanges[i];
+
+		if (e->thread != t->id)
+			continue;
+		if (e->function == function && e->due < 0)
+			from = e;
+		else if (e->due > (to ? to->due : 0))
+			to = e;
+	}
+	if (!from || !to)
+		return 0;
+	from->due++;
+	to->due--;
+	return to->function;
+}
+
 static void lose(struct target *target, uint32_t i)
 {
 	target->facts.lost[LOSS_TORN] += target->owed[i].count;
@@ -141,8 +237,16 @@ static void lose(struct target *target, uint32_t i)
 	take_out(target, i);
 }
 
+static void forget_exchanges(struct target *target, const struct thread *t)
+{
+	for (uint32_t i = target->exchange_count; i-- > 0;)
+		if (!t || target->exchanges[i].thread == t->id)
+			target->exchanges[i] = target->exchanges[--target->exchange_count];
+}
+
 void owed_lose(struct target *target, const struct thread *t)
 {
+	forget_exchanges(target, t);
 	for (uint32_t i = target->owed_count; i-- > 0;)
 		if (!t || target->owed[i].thread == t->id)
 			lose(target, i);

@@ -12,15 +12,28 @@
 
 #include "sampler/target.h"
 
-/* The function that ran, as a hash, where the walk of w->plan ended at C that led on to what was not found (w->outside); 0: unknown. */
-uint64_t owed_current(struct walker *w, struct thread *t);
+struct ran { /* functions, as hashes of what their code says; 0: not known */
+	uint64_t function;
+	bool apart;       /* it is known to be a generator's, or called by one */
+	uint64_t resumer; /* where it is a generator's: what had resumed it, on the data stack, … */
+	uint64_t leaf;    /* … and what was the data stack's leaf a moment later */
+};
+
+/* What the latest look tells of what ran; of the function itself only where the look `failed`. */
+struct ran owed_told(struct walker *w, struct thread *t, bool failed);
 /* The innermost function of t->seen. */
 uint64_t owed_leaf(const struct walker *w, const struct thread *t);
 /* Puts samples off. False: too many are. */
 bool owed_add(struct target *target, const struct owed *samples);
-bool owed_any(struct target *target, const struct thread *t, uint64_t function);
+bool owed_any(struct target *target, const struct thread *t, uint64_t function, uint64_t now_ns);
+/* Puts this tick's sample off. -EINPROGRESS: done; else -EAGAIN. */
+int owed_put_off(struct target *target, struct thread *t, const struct walker *w, struct ran ran, uint64_t weight_ns);
+/* Where a generator ran, but what had resumed it was not the leaf any more: the leaf is to get a sample, and the resumer one less. */
+void owed_exchange(struct target *target, const struct thread *t, struct ran ran);
+/* The function that gets this sample of `function`; 0: this one itself. */
+uint64_t owed_instead(struct target *target, const struct thread *t, uint64_t function);
 /* Counts what is owed to this function at the stack in t->seen. */
-void owed_pay(struct target *target, struct thread *t, uint64_t function);
+void owed_pay(struct target *target, struct thread *t, uint64_t function, uint64_t now_ns);
 /* Those of this thread (NULL: of all), or older than ten seconds, are lost as torn. */
 void owed_lose(struct target *target, const struct thread *t);
 void owed_lose_old(struct target *target, uint64_t now_ns);

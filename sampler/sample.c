@@ -119,30 +119,17 @@ void sample_pay(struct target *target, struct thread *t, struct walker *w)
 
 	if (t->seen.apart)
 		note_resumed(target, t);
-	if (!owed_any(target, t, function) || status_of(target, t, w, &status) != 0)
+	if (!owed_any(target, t, function, w->now_ns) || status_of(target, t, w, &status) != 0)
 		return;
 	special_note(target, t, w, status);
-	owed_pay(target, t, function);
-}
-
-/* Puts a sample off until the next whole stack with the function that was seen to run. 0: done. */
-static int put_off(struct target *target, struct thread *t, struct walker *w, uint64_t function, uint64_t weight_ns)
-{
-	struct owed owed = {.thread = t->id,
-	                    .count = 1,
-	                    .function = function,
-	                    .t_first_ns = w->now_ns,
-	                    .t_last_ns = w->now_ns,
-	                    .weight_ns = weight_ns};
-
-	return status_of(target, t, w, &owed.status) == 0 && owed_add(target, &owed) ? -EINPROGRESS : -EAGAIN;
+	owed_pay(target, t, function, w->now_ns);
 }
 
 /* The stack in t->seen, found in w->plan, becomes a sample. */
 static void accept(struct target *target, struct thread *t, const struct walker *w, uint16_t status, uint64_t weight_ns)
 {
 	if (target->owed_count > 0)
-		owed_pay(target, t, owed_leaf(w, t));
+		owed_pay(target, t, owed_leaf(w, t), w->now_ns);
 	if (target->held_wanted)
 		held_offer(target, t, owed_leaf(w, t));
 	recheck_accepted(target, t, w->now_ns);
@@ -176,7 +163,8 @@ int sample_moving(struct target *target, struct thread *t, struct walker *w, uin
 static void sample_thread(struct target *target, struct thread *t, struct walker *w)
 {
 	uint64_t weight_ns = sample_weight(target, t, w->now_ns);
-	uint64_t ran = 0; /* the function that ran when a look failed for what lies outside the data stack */
+	struct ran ran = {0}; /* as the first look tells that fails for what lies outside the data stack, or for calls there */
+	uint64_t instead = 0;
 	uint16_t status = 0;
 	int err;
 
@@ -199,9 +187,9 @@ static void sample_thread(struct target *target, struct thread *t, struct walker
 			t->taken = t->shadow = true;
 			return;
 		}
-		if (err == -EAGAIN && !ran && w->outside)
-			ran = owed_current(w, t);
-		if (err == 0 && ran && owed_leaf(w, t) != ran) {
+		if (!ran.function)
+			ran = owed_told(w, t, err == -EAGAIN);
+		if (err == 0 && ran.function && owed_leaf(w, t) != ran.function) {
 			/* Another function than the one that ran at the instant of the sample. */
 			if (recheck_stack(target, t, w->now_ns) == 0 && prove_knows_calls(target, w, t))
 				sample_pay(target, t, w);
@@ -209,24 +197,30 @@ static void sample_thread(struct target *target, struct thread *t, struct walker
 		}
 		if (err == 0) {
 			err = judge(target, t, w, weight_ns, &status);
-			if (err == -EAGAIN && t->late && !ran)
-				ran = owed_leaf(w, t);
+			if (err == -EAGAIN && t->late && !ran.function)
+				ran.function = owed_leaf(w, t);
 		}
 		if ((err != -EAGAIN && err != -EPROTO) || i == RETRIES || grown == GROWTHS || w->exhausted ||
-		    (ran && i + grown + 1 >= (target->interval_ns ? OUTSIDE_LOOKS : 1)))
+		    (ran.function && i + grown + 1 >= (target->interval_ns ? OUTSIDE_LOOKS : 1)))
 			break;
 		target->facts.retries[w->grew ? RETRY_GUESS : w->why]++;
 	}
 	target->facts.attempts++;
-	if (err == -EAGAIN && ran)
-		err = put_off(target, t, w, ran, weight_ns);
+	if (err == 0 && !ran.function && !ran.apart)
+		instead = owed_instead(target, t, owed_leaf(w, t));
+	if (instead)
+		err = owed_put_off(target, t, w, (struct ran){.function = instead}, weight_ns);
+	else if (err == -EAGAIN && ran.function)
+		err = owed_put_off(target, t, w, ran, weight_ns);
+	if (err == 0 || err == -EINPROGRESS)
+		owed_exchange(target, t, ran);
 	t->taken = err == 0;
 	if (t->taken)
 		accept(target, t, w, status, weight_ns);
 	else if (err != -EINPROGRESS)
 		sample_lose(target, err, weight_ns);
 	thread_prune(t, target->tick);
-	if (ran && !target->callees)
+	if (ran.function && !target->callees)
 		burst_look(target, t, w);
 }
 

@@ -68,10 +68,20 @@ struct owed {
 	uint32_t thread; /* id */
 	uint32_t count;
 	uint64_t function; /* a code object's content */
+	uint64_t resumer;  /* of a generator's function: what had resumed it, on the data stack; 0: not known */
 	uint16_t status;
 	uint64_t t_first_ns, t_last_ns, weight_ns;
 	uint32_t next; /* with the same hash of thread and function: its index, plus 1; 0: none */
 };
+
+/* So many of a thread's samples a function is to get that others would get, or, below 0, the other way round. */
+struct exchange {
+	uint32_t thread; /* id */
+	int32_t due;
+	uint64_t function;
+};
+
+#define EXCHANGES 64u
 
 #define OWED_MAX   2048u /* functions that are defined anew all the time are many */
 #define OWED_HEADS 1024u
@@ -143,6 +153,8 @@ struct target {
 	struct owed owed[OWED_MAX];
 	uint32_t owed_heads[OWED_HEADS]; /* by hash of thread and function: index, plus 1; 0: none */
 	uint32_t owed_count;
+	struct exchange exchanges[EXCHANGES];
+	uint32_t exchange_count;
 	uint64_t t_owed_ns; /* when old ones were last looked for */
 	uint64_t random;
 	uint64_t edges_learnt; /* grows with each stack whose calls were learnt */

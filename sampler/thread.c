@@ -70,7 +70,7 @@ static bool plan_chunks(struct thread *t, struct plan *plan)
 static bool plan_head(struct thread *t, const struct pyabi *abi, struct plan *plan)
 {
 	t->copy.head = plan_add(plan, t->tstate, (uint32_t)abi->tstate.bytes);
-	t->copy.late_head = false;
+	t->copy.late_head = t->copy.head_first = false;
 	t->copy.cframes = plan->count;
 	t->copy.cframe_count = t->cframe_count;
 	for (uint32_t i = 0; i < t->cframe_count; i++)
@@ -124,6 +124,12 @@ bool thread_plan(struct thread *t, const struct pyabi *abi, struct plan *plan, u
 		return plan_heap(t, abi, plan, reversed) && plan_head(t, abi, plan) && plan_chunks(t, plan);
 	if (reversed)
 		return apart_plan(t->apart, plan, tick, true, &t->copy.apart) && plan_chunks(t, plan) && plan_head(t, abi, plan);
+	if (t->apart && t->apart->count > 0) {
+		if (!plan_head(t, abi, plan))
+			return false;
+		t->copy.head_first = true;
+		return plan_chunks(t, plan) && apart_plan(t->apart, plan, tick, false, &t->copy.apart);
+	}
 	return plan_chunks(t, plan) && plan_head(t, abi, plan) && apart_plan(t->apart, plan, tick, false, &t->copy.apart);
 }
 

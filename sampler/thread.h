@@ -39,6 +39,7 @@ struct heap_frame { /* a frame, or cframe, that a sample reads by itself */
 struct copy {
 	uint32_t head;
 	bool late_head; /* it was read by itself, behind the data stack: that they differ says little */
+	bool head_first; /* it was read before the data stack: they are of two instants, and judged as such (running.h) */
 	uint32_t cframes, cframe_count;
 	uint32_t items, item_count;
 	uint32_t chunks, chunk_count;
@@ -143,6 +144,7 @@ struct thread {
 
 /* Adds what this thread's sample must read and notes in t->copy where it will be. The data stack comes first: a line of memory
  * that was read stops the target for a moment when it next stores there, and what is copied in that moment is no random one.
+ * But where frames lie outside, the thread state comes before it (running.h).
  * Heap frames of versions that have no data stack are read outermost first, and what lies outside the data stack by address; where `reversed`, the other
  * way round, and that before the data stack. False: out of memory. */
 bool thread_plan(struct thread *t, const struct pyabi *abi, struct plan *plan, uint64_t tick, bool reversed);

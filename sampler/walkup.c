@@ -84,6 +84,12 @@ static int check_root_link(const struct climb *c, raddr_t link)
 	return 0;
 }
 
+/* Whether a frame called nothing, as the thread state says. Copied before, that is of another instant. */
+static bool is_current(const struct climb *c, raddr_t frame)
+{
+	return c->current == frame && !c->t->copy.head_first;
+}
+
 /* Does a data-stack frame called from `caller` begin here? Directly (from C, too, in 3.11), or through a shim that links to
  * the caller. -EAGAIN: a light look cannot tell. */
 static int is_called_from(struct climb *c, raddr_t at, const uint8_t *bytes, raddr_t caller, bool suspended)
@@ -106,8 +112,8 @@ static int is_called_from(struct climb *c, raddr_t at, const uint8_t *bytes, rad
 	 * be what is left of older ones that lay otherwise: it must at least execute code. */
 	if (c->w->light)
 		return -EAGAIN;
-	if (link == caller || c->current == caller)
-		return c->current != caller;
+	if (link == caller || is_current(c, caller))
+		return !is_current(c, caller);
 	if (!codes_find(c->w->codes, addr) &&
 	    codes_load(c->w->codes, c->w->remote, addr, c->w->now_ns, &code) == -EPROTO)
 		return 0;
@@ -190,7 +196,7 @@ static const uint8_t *generator_below(struct climb *c, uint32_t chunk, raddr_t a
 {
 	raddr_t link = frame_previous(c->w->abi, bytes);
 
-	if (c->current == caller || link == caller || frame_code(c->w->abi, bytes) == 0 || !frame_may_be(link) ||
+	if (is_current(c, caller) || link == caller || frame_code(c->w->abi, bytes) == 0 || !frame_may_be(link) ||
 	    thread_in_chunks(c->t, link) || life_of(c, chunk, at, bytes) != LIFE_RUNS)
 		return NULL;
 	links_follow(&c->links, link, at);
@@ -208,7 +214,9 @@ static bool is_torn(const struct climb *c, const uint8_t *bytes, raddr_t caller,
 /* The next frame above `caller`: its bytes and address, or NULL with *ret_err 0: the caller is the leaf. */
 static const uint8_t *next_frame(struct climb *c, raddr_t caller, bool suspended, raddr_t *ret_frame, int *ret_err)
 {
-	const uint8_t *bytes = c->stood ? NULL : running_generator(c, caller, ret_frame), *left = NULL;
+	/* What lies on the data stack tells more than what links to it, where the thread state was copied before. */
+	bool last = c->t->copy.head_first && thread_in_chunks(c->t, caller);
+	const uint8_t *bytes = c->stood || last ? NULL : running_generator(c, caller, ret_frame), *left = NULL;
 	const struct link *shim;
 	raddr_t left_frame = 0;
 
@@ -251,8 +259,11 @@ static const uint8_t *next_frame(struct climb *c, raddr_t caller, bool suspended
 			left_frame = at;
 		}
 	}
+	bytes = last && !c->stood ? running_generator(c, caller, ret_frame) : NULL;
+	if (bytes)
+		return bytes;
 	/* A generator that C resumed lies behind a shim. */
-	shim = c->current != caller ? links_to(&c->links, true, caller) : NULL;
+	shim = !is_current(c, caller) ? links_to(&c->links, true, caller) : NULL;
 	if (shim) {
 		bytes = running_generator(c, shim->frame, ret_frame);
 		if (bytes)
@@ -509,7 +520,7 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 	fit_copy(&c);
 	t->leads_on = t->seen.depth > 0 && code && code_is_indirect(code, t->seen.frames[t->seen.depth - 1].offset);
 	t->agreed = current == *ret_leaf || current == c.top;
-	w->beyond = t->leads_on && !t->agreed ? code_beyond(&c) : 0;
+	w->beyond = t->leads_on && (!t->agreed || t->copy.head_first) ? code_beyond(&c) : 0;
 	t->late |= t->copy.apart.fetched_count > 0;
 	return 0;
 }

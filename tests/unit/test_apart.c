@@ -118,3 +118,19 @@ Test(apart, links_and_what_is_no_frame_are_remembered)
 	cr_assert_not(apart_is_none(apart, 0x30000, 6));
 	free(apart);
 }
+
+Test(apart, states_of_generators_are_found_by_the_end_of_the_data_stack)
+{
+	struct apart *apart = new_apart();
+
+	cr_expect_eq(apart_state(apart, 0x10000, 0x20000).code, 0);
+	apart_note_state(apart, (struct apart_state){.generator = 0x10000, .end = 0x20000, .code = 1});
+	apart_note_state(apart, (struct apart_state){.generator = 0x10000, .end = 0x20060, .code = 2, .called = true});
+	cr_expect_eq(apart_state(apart, 0x10000, 0x20000).code, 1);
+	cr_expect(apart_state(apart, 0x10000, 0x20060).called);
+	cr_expect_eq(apart_state(apart, 0x10008, 0x20060).code, 0);
+	for (uint64_t i = 1; i < 10000; i++)
+		apart_note_state(apart, (struct apart_state){.generator = 0x30000 + 8 * i, .end = 0x20000, .code = i});
+	cr_expect_eq(apart_state(apart, 0x30000 + 8 * 9999, 0x20000).code, 9999);
+	free(apart);
+}

@@ -35,9 +35,71 @@ Test(owed, samples_of_one_function_of_one_thread_are_kept_together)
 	waiting.status = STATUS_GIL_WAIT;
 	cr_assert(owed_add(target, &waiting));
 	cr_assert_eq(target->owed_count, 2);
-	cr_assert(owed_any(target, &one, 7));
-	cr_assert_not(owed_any(target, &one, 8));
-	cr_assert_not(owed_any(target, &two, 7));
+	cr_assert(owed_any(target, &one, 7, NS_PER_MS));
+	cr_assert_not(owed_any(target, &one, 8, NS_PER_MS));
+	cr_assert_not(owed_any(target, &two, 7, NS_PER_MS));
+	free(target);
+}
+
+/* A sample of a generator waits for a stack on what had resumed it, but not for ever. */
+Test(owed, what_resumed_it_is_waited_for)
+{
+	struct target *target = calloc(1, sizeof(*target));
+	struct owed resumed = one_of(1, 7);
+	struct thread thread = {.id = 1};
+
+	resumed.resumer = 9;
+	cr_assert(owed_add(target, &resumed));
+	add(target, 1, 7);
+	cr_assert_eq(target->owed_count, 2, "kept apart from the others");
+	owed_lose(target, NULL);
+	cr_assert(owed_add(target, &resumed));
+	cr_assert_not(owed_any(target, &thread, 7, NS_PER_MS), "this stack has none");
+	cr_assert(owed_any(target, &thread, 7, NS_PER_S));
+	free(target);
+}
+
+/* A generator ran that this one had resumed, and that one was the leaf. */
+static struct ran stood(uint64_t resumer, uint64_t leaf)
+{
+	return (struct ran){.resumer = resumer, .leaf = leaf};
+}
+
+Test(owed, who_was_the_leaf_instead_gets_a_later_sample)
+{
+	struct target *target = calloc(1, sizeof(*target));
+	struct thread one = {.id = 1}, two = {.id = 2};
+
+	owed_exchange(target, &one, stood(7, 7));
+	owed_exchange(target, &one, stood(0, 8));
+	owed_exchange(target, &one, stood(8, 0));
+	cr_expect_eq(target->exchange_count, 0, "nothing to exchange");
+	owed_exchange(target, &one, stood(7, 8));
+	owed_exchange(target, &one, stood(7, 8));
+	owed_exchange(target, &one, stood(7, 9));
+	cr_expect_eq(owed_instead(target, &two, 7), 0, "of another thread");
+	cr_expect_eq(owed_instead(target, &one, 8), 0);
+	cr_expect_eq(owed_instead(target, &one, 7), 8);
+	owed_exchange(target, &one, stood(8, 7));
+	cr_expect_eq(owed_instead(target, &one, 7), 9, "what goes to and fro is even");
+	cr_expect_eq(owed_instead(target, &one, 7), 0);
+	owed_exchange(target, &two, stood(7, 8));
+	owed_lose(target, &one);
+	cr_expect_eq(target->exchange_count, 2, "a thread has gone");
+	free(target);
+}
+
+Test(owed, exchanges_are_bounded)
+{
+	struct target *target = calloc(1, sizeof(*target));
+	struct thread thread = {.id = 1};
+
+	for (uint64_t i = 0; i < 10; i++)
+		owed_exchange(target, &thread, stood(1, 2));
+	for (uint64_t i = 3; i < 10000; i++)
+		owed_exchange(target, &thread, stood(i, i + 1));
+	cr_expect_eq(target->exchange_count, EXCHANGES);
+	cr_expect_neq(owed_instead(target, &thread, 1), 0, "what matters most stays");
 	free(target);
 }
 
@@ -55,13 +117,13 @@ Test(owed, functions_by_the_thousand_are_found_and_lost_in_any_order)
 	cr_assert_eq(target->facts.lost[LOSS_TORN], OWED_MAX / 2);
 	cr_assert_eq(target->facts.unsampled_ns, 10 * OWED_MAX / 2);
 	for (uint64_t i = 0; i < OWED_MAX / 2; i++) {
-		cr_assert_not(owed_any(target, &odd, i));
-		cr_assert(owed_any(target, &even, i));
+		cr_assert_not(owed_any(target, &odd, i, NS_PER_MS));
+		cr_assert(owed_any(target, &even, i, NS_PER_MS));
 	}
 	owed_lose_old(target, NS_PER_S);
 	cr_assert_eq(target->owed_count, OWED_MAX / 2);
 	owed_lose_old(target, 20 * NS_PER_S);
 	cr_assert_eq(target->owed_count, 0);
-	cr_assert_not(owed_any(target, &even, 3));
+	cr_assert_not(owed_any(target, &even, 3, NS_PER_MS));
 	free(target);
 }

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sampler/running.h"
+
+#define TSTATE_SPAN 512 /* PyThreadState.exc_state, to which exc_info points where no generator runs, lies within so many bytes */
+/* From gi_exc_state to gi_iframe (_PyGenObject_HEAD, Include/cpython/genobject.h; since 3.14 Include/internal/pycore_interpframe_structs.h). */
+#define ITEM_TO_FRAME 32
+#define ANY_END       1 /* no frame ends there */
+
+static raddr_t tstate_word(const struct walker *w, const struct thread *t, int32_t offset)
+{
+	const uint8_t *head = plan_bytes(w->plan, t->copy.head);
+
+	return head ? frame_u64(head, offset) : 0;
+}
+
+/* The frame of the generator that runs, or is called from. One that is resumed links the item in which it notes handled exceptions in front of
+ * the thread's (gen_send_ex2, Objects/genobject.c; SEND and FOR_ITER, Python/bytecodes.c). 0: none. */
+static raddr_t innermost_generator(const struct walker *w, const struct thread *t)
+{
+	raddr_t item = tstate_word(w, t, w->abi->tstate.exc_info);
+
+	return item == 0 || item - t->tstate < TSTATE_SPAN ? 0 : item + ITEM_TO_FRAME;
+}
+
+raddr_t running_named(const struct walker *w, const struct thread *t, raddr_t current)
+{
+	raddr_t generator = w->abi->tstate.cframe == ABSENT ? 0 : innermost_generator(w, t);
+
+	return generator ? generator : current;
+}
+
+/* The innermost frame on the data stack so far, and the innermost generator below or on it, which is the innermost one of all. */
+struct stand {
+	raddr_t frame, end, code;
+	struct apart_state generator; /* .generator 0: none */
+};
+
+static void note_called(const struct thread *t, struct apart_state state, raddr_t end)
+{
+	state.end = end;
+	state.called = true;
+	apart_note_state(t->apart, state);
+}
+
+/* Notes what the data stack says that lies above: called by a generator that stands there, it runs, or has not begun, as where a coroutine is
+ * made. It may have been left: its size is what tells. */
+static void note_above(const struct walker *w, const struct thread *t, const struct stand *stand)
+{
+	uint32_t copied;
+	const uint8_t *bytes = walk_copy(w, t, stand->end, 0, &copied);
+	const struct code *code = bytes ? codes_find(w->codes, frame_code(w->abi, bytes)) : NULL;
+	raddr_t previous = bytes ? frame_previous(w->abi, bytes) : 0;
+	struct apart_link link;
+	int64_t offset;
+
+	if (!code || !frame_offset(w->abi, bytes, code, &offset))
+		return;
+	link = apart_link(t->apart, previous);
+	if (link.code != 0)
+		apart_note_state(t->apart, (struct apart_state){.generator = previous,
+		                                                .end = stand->end + code->frame_bytes,
+		                                                .code = link.code,
+		                                                .resumer = stand->code,
+		                                                .resumer_frame = stand->frame,
+		                                                .called = offset >= (int64_t)code->traceable_bytes});
+	else if (stand->generator.generator != 0 && previous == stand->frame &&
+	         stand->generator.resumer_frame != stand->frame)
+		note_called(t, stand->generator, stand->end + code->frame_bytes);
+}
+
+void running_note(const struct walker *w, const struct thread *t)
+{
+	struct stand stand = {0};
+	struct apart_state latest;
+
+	for (uint32_t i = 0; i < t->seen.depth; i++) {
+		const struct pyframe *frame = &t->seen.frames[i];
+		const struct code *code;
+
+		if (thread_in_chunks(t, frame->frame)) {
+			code = codes_find(w->codes, frame->code);
+			stand.frame = frame->frame;
+			stand.end = code ? frame->frame + code->frame_bytes : 0;
+			stand.code = frame->code;
+			if (stand.generator.generator != 0)
+				note_called(t, stand.generator, stand.end);
+			continue;
+		}
+		stand.generator = (struct apart_state){.generator = frame->frame,
+		                                       .end = stand.end,
+		                                       .code = frame->code,
+		                                       .resumer = stand.code,
+		                                       .resumer_frame = stand.frame};
+		apart_note_state(t->apart, stand.generator);
+		latest = stand.generator;
+		latest.end = ANY_END;
+		apart_note_state(t->apart, latest);
+	}
+	if (stand.end != 0)
+		note_above(w, t, &stand);
+}
+
+/* The code that a generator's frame at this address executes, as it was copied, or, where it has ended, last seen. 0: it is none. */
+static raddr_t code_at(const struct walker *w, const struct thread *t, raddr_t frame)
+{
+	struct apart_link link = apart_link(t->apart, frame);
+	uint32_t copied;
+	const uint8_t *bytes = walk_copy(w, t, frame, 0, &copied);
+	raddr_t code = bytes ? frame_code(w->abi, bytes) : 0;
+
+	if (link.frame != frame || link.shim)
+		return 0;
+	return code ? code : link.code;
+}
+
+struct running running_find(const struct walker *w, const struct thread *t, raddr_t current)
+{
+	bool exact = w->abi->tstate.cframe == ABSENT; /* the current frame is of the same instant */
+	raddr_t top = tstate_word(w, t, w->abi->tstate.chunk + 8), generator, code;
+	struct apart_state state;
+
+	if (!t->apart)
+		return (struct running){0};
+	generator = exact && code_at(w, t, current) ? current : innermost_generator(w, t);
+	if (generator == 0)
+		return (struct running){0};
+	state = apart_state(t->apart, generator, top);
+	if (exact && current != generator && (state.code == 0 || state.called || current == state.resumer_frame))
+		return (struct running){0};
+	if (!exact && state.called)
+		return (struct running){0};
+	code = state.code ? state.code : code_at(w, t, generator);
+	if (state.code == 0)
+		state = apart_state(t->apart, generator, ANY_END);
+	return (struct running){.generator = generator, .code = code, .resumer = state.resumer};
+}
