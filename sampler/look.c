@@ -114,6 +114,16 @@ static enum stand stand_of(struct thread *t, struct disagreement now)
 	return !same ? STAND_MOVED : t->stands < STANDS ? STAND_SAME : STAND_STANDS;
 }
 
+/* Whether what has been left is shown is decided anew in each tick, and is no change. */
+static struct disagreement disagreement_of(const struct thread *t, raddr_t current, raddr_t leaf)
+{
+	struct disagreement now = {.current = current, .leaf = t->left ? t->left : leaf};
+
+	if (t->seen.depth > 0 && !t->left)
+		now.offset = t->seen.frames[t->seen.depth - 1].offset;
+	return now;
+}
+
 /* The chain from the current frame; *ret_refuted: its frames cannot have called one another. */
 static int walk_standing(struct walker *w, struct thread *t, raddr_t current, bool *ret_refuted)
 {
@@ -146,7 +156,6 @@ static int judge_untold(struct walker *w, struct thread *t, raddr_t current)
 /* The frames of the data stack, and those that they lead to; and whether the thread state agrees. */
 static int walk_frames(struct walker *w, struct thread *t, raddr_t current)
 {
-	struct disagreement now;
 	enum stand stand;
 	bool outside, refuted;
 	raddr_t leaf;
@@ -175,13 +184,9 @@ static int walk_frames(struct walker *w, struct thread *t, raddr_t current)
 		w->why = RETRY_LINK;
 		return leads_outside(t, current) ? leave_outside(w, current) : 0;
 	}
-	/* Whether what has been left is shown is decided anew in each tick, and is no change. */
-	now = (struct disagreement){.current = current, .leaf = t->left ? t->left : leaf};
-	if (t->seen.depth > 0 && !t->left)
-		now.offset = t->seen.frames[t->seen.depth - 1].offset;
 	outside = leads_outside(t, current);
 	/* They differ since the thread went on between the two copies. When it stands like this, the thread state is right. */
-	stand = stand_of(t, now);
+	stand = stand_of(t, disagreement_of(t, current, leaf));
 	if (stand == STAND_SAME)
 		return outside ? leave_outside(w, current) : -EAGAIN;
 	if (stand == STAND_STANDS) {
@@ -238,6 +243,7 @@ static int walk_instants(struct walker *w, struct thread *t, raddr_t current)
 {
 	raddr_t named = running_named(w, t, current), leaf;
 	struct running running;
+	enum stand stand;
 	bool refuted;
 	int err;
 
@@ -259,14 +265,24 @@ static int walk_instants(struct walker *w, struct thread *t, raddr_t current)
 		cut_left(w, t, &leaf);
 		cut_generators(t);
 		t->agreed = is_seen(t, named) || t->agreed;
-		return t->seen.depth > 0 ? 0 : -EAGAIN;
+		if (t->seen.depth == 0)
+			return -EAGAIN;
+		if (t->agreed || current == 0)
+			return 0;
+		stand = stand_of(t, disagreement_of(t, named, leaf));
+		if (stand == STAND_MOVED)
+			return t->looks < FIRST_LOOKS ? -EAGAIN : 0;
+		if (stand == STAND_SAME)
+			return -EAGAIN;
+		err = walk_standing(w, t, current, &refuted);
+		return refuted ? -EAGAIN : err;
 	}
 	if (!err && running.code && cut_called_since(t, running.generator)) {
 		t->agreed = true;
 		t->stands = 0;
 		return 0;
 	}
-	if (stand_of(t, (struct disagreement){.current = named, .leaf = leaf}) == STAND_STANDS && current) {
+	if (stand_of(t, disagreement_of(t, named, leaf)) == STAND_STANDS && current) {
 		err = walk_standing(w, t, current, &refuted);
 		if (!refuted)
 			return err;
@@ -320,10 +336,11 @@ int look_again(struct target *target, struct walker *w, struct thread *t)
 {
 	uint32_t generation;
 	uint64_t now_ns;
+	enum plan_order order = t->apart && t->apart->learns ? PLAN_LEARN : PLAN_SAMPLE;
 	int err;
 
 	plan_clear(&target->again);
-	if (!thread_plan(t, w->abi, &target->again, w->tick, false))
+	if (!thread_plan(t, w->abi, &target->again, w->tick, order))
 		return -ENOMEM;
 	now_ns = clock_now_ns(); /* later than the tick */
 	generation = target_plan_generation(target, t->interp, &target->again, now_ns);
