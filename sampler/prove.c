@@ -72,10 +72,10 @@ static int learn_calls(struct target *target, struct walker *w, struct thread *t
 	target->facts.confirms++;
 	fall_out_of_step(target);
 	plan_clear(&target->again);
-	if (!thread_plan(t, w->abi, &target->again, w->tick, false))
+	if (!thread_plan(t, w->abi, &target->again, w->tick, PLAN_LEARN))
 		return -ENOMEM;
 	first = t->copy;
-	if (!thread_plan(t, w->abi, &target->again, w->tick, true))
+	if (!thread_plan(t, w->abi, &target->again, w->tick, PLAN_REVERSED))
 		return -ENOMEM;
 	piece = target_plan_generation(target, t->interp, &target->again, clock_now_ns());
 	err = plan_read(&target->again, w->remote);

@@ -239,7 +239,7 @@ static int read_all(struct target *target, bool watch, uint64_t now_ns)
 	if (abi->gil != GIL_INTERPRETER && target->proc.gil_current)
 		target->piece_gil = plan_add(&target->plan, target->proc.gil_current, 8);
 	for (uint32_t i = 0; !target->exact && i < target->awake_count; i++)
-		if (!thread_plan(target->awake[i], abi, &target->plan, target->tick, false))
+		if (!thread_plan(target->awake[i], abi, &target->plan, target->tick, PLAN_SAMPLE))
 			return -ENOMEM;
 	for (uint32_t i = 0; target->exact && watch && i < target->awake_count; i++)
 		thread_plan_state(target->awake[i], abi, &target->plan);

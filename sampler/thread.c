@@ -118,13 +118,13 @@ bool thread_read_state(struct thread *t, const struct pyabi *abi, struct plan *p
 	return t->copy.head != PLAN_FULL && read > 0;
 }
 
-bool thread_plan(struct thread *t, const struct pyabi *abi, struct plan *plan, uint64_t tick, bool reversed)
+bool thread_plan(struct thread *t, const struct pyabi *abi, struct plan *plan, uint64_t tick, enum plan_order order)
 {
 	if (abi->frames == FRAMES_HEAP)
-		return plan_heap(t, abi, plan, reversed) && plan_head(t, abi, plan) && plan_chunks(t, plan);
-	if (reversed)
+		return plan_heap(t, abi, plan, order == PLAN_REVERSED) && plan_head(t, abi, plan) && plan_chunks(t, plan);
+	if (order == PLAN_REVERSED)
 		return apart_plan(t->apart, plan, tick, true, &t->copy.apart) && plan_chunks(t, plan) && plan_head(t, abi, plan);
-	if (t->apart && t->apart->count > 0) {
+	if (order == PLAN_SAMPLE && t->apart && t->apart->count > 0) {
 		if (!plan_head(t, abi, plan))
 			return false;
 		t->copy.head_first = true;

@@ -142,12 +142,17 @@ struct thread {
 	uint64_t gil_waited_ns; /* when it was last seen blocked on the GIL */
 };
 
-/* Adds what this thread's sample must read and notes in t->copy where it will be. The data stack comes first: a line of memory
- * that was read stops the target for a moment when it next stores there, and what is copied in that moment is no random one.
- * But where frames lie outside, the thread state comes before it (running.h).
- * Heap frames of versions that have no data stack are read outermost first, and what lies outside the data stack by address; where `reversed`, the other
- * way round, and that before the data stack. False: out of memory. */
-bool thread_plan(struct thread *t, const struct pyabi *abi, struct plan *plan, uint64_t tick, bool reversed);
+enum plan_order {
+	PLAN_SAMPLE,   /* where frames lie outside the data stack, the thread state comes first, and tells which of them ran (running.h) */
+	PLAN_LEARN,    /* it always comes behind the data stack: right before what it is to agree with */
+	PLAN_REVERSED, /* what lies outside the other way round, and before the data stack */
+};
+
+/* Adds what this thread's sample must read and notes in t->copy where it will be. The data stack comes first, with that one exception: a line of
+ * memory that was read stops the target for a moment when it next stores there, and what is copied in that moment is no random one.
+ * Heap frames of versions that have no data stack are read outermost first, and what lies outside the data stack by address; both the
+ * other way round where reversed. False: out of memory. */
+bool thread_plan(struct thread *t, const struct pyabi *abi, struct plan *plan, uint64_t tick, enum plan_order order);
 /* Adds nothing but its data stack; after plan_read(), thread_read_state() reads what else a walk needs. False: out of memory, or it cannot
  * be read. */
 bool thread_plan_stack(struct thread *t, struct plan *plan);

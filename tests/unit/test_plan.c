@@ -109,7 +109,7 @@ Test(plan, the_data_stack_is_read_first)
 	struct plan p = {0};
 
 	make_thread(&t);
-	cr_assert(thread_plan(&t, pyabi_table(3, 12), &p, 1, false));
+	cr_assert(thread_plan(&t, pyabi_table(3, 12), &p, 1, PLAN_SAMPLE));
 	cr_assert_lt(t.copy.chunks, t.copy.head);
 	cr_assert_not(t.copy.head_first);
 	plan_release(&p);
@@ -125,7 +125,7 @@ Test(plan, the_thread_state_is_read_before_what_it_tells_of)
 
 	make_thread(&t);
 	apart_note(t.apart, 0x20000, 88, 1);
-	cr_assert(thread_plan(&t, pyabi_table(3, 12), &p, 1, false));
+	cr_assert(thread_plan(&t, pyabi_table(3, 12), &p, 1, PLAN_SAMPLE));
 	cr_assert(t.copy.head_first);
 	cr_assert_lt(t.copy.head, t.copy.chunks);
 	cr_assert_lt(t.copy.chunks, t.copy.apart.frames);
@@ -145,7 +145,7 @@ Test(plan, reversed_reads_outside_frames_first_from_the_highest)
 	make_thread(&t);
 	for (int i = 0; i < 3; i++)
 		apart_note(t.apart, frames[i], 88, 1);
-	cr_assert(thread_plan(&t, pyabi_table(3, 12), &p, 1, true));
+	cr_assert(thread_plan(&t, pyabi_table(3, 12), &p, 1, PLAN_REVERSED));
 	cr_assert_lt(t.copy.apart.frames, t.copy.chunks);
 	cr_assert_eq(t.copy.apart.frame_count, 3);
 	for (int i = 0; i < 3; i++) {
