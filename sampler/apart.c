@@ -186,6 +186,15 @@ struct apart_state apart_state(const struct apart *apart, raddr_t generator, rad
 	return state->generator == generator && state->end == end ? *state : (struct apart_state){0};
 }
 
+struct apart_pair *apart_pair(struct apart *apart, raddr_t caller, raddr_t callee)
+{
+	struct apart_pair *pair = &apart->pairs[hash_combine(caller, callee) % APART_PAIRS];
+
+	if (pair->caller != caller || pair->callee != callee)
+		*pair = (struct apart_pair){.caller = caller, .callee = callee};
+	return pair;
+}
+
 void apart_note_unlinked(struct apart *apart, raddr_t frame)
 {
 	for (uint32_t i = 0; i < APART_UNLINKED; i++)

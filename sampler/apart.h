@@ -18,6 +18,7 @@
 #define APART_LINKS    1024u
 #define APART_UNLINKED 16u
 #define APART_STATES   256u
+#define APART_PAIRS    64u
 
 struct apart_frame {
 	raddr_t frame;
@@ -48,6 +49,11 @@ struct apart_state {
 	bool called;           /* a function that it called runs above */
 };
 
+struct apart_pair { /* what readings of a generator with its caller between them gave (bracket.h) */
+	raddr_t caller, callee; /* code */
+	uint32_t met, survived;
+};
+
 struct apart_proven { /* seen to be called by this one while both were read (links.c) */
 	raddr_t callee, caller;
 };
@@ -57,6 +63,8 @@ struct apart {
 	uint32_t doubts;                         /* in so many fetches more it is looked for what proves their calls */
 	struct apart_frame frames[APART_FRAMES]; /* by address */
 	uint32_t count;
+	uint32_t brackets;                    /* so many times some of them were read for what proves their calls (bracket.h) */
+	struct apart_pair pairs[APART_PAIRS]; /* by caller and callee; a later one takes the place of an earlier one */
 	/* By address; a later one takes the place of an earlier one. */
 	struct apart_none none[APART_NO_FRAME];
 	struct apart_link links[APART_LINKS];
@@ -95,6 +103,8 @@ struct apart_link apart_link(const struct apart *apart, raddr_t frame);
 /* Remembers a state of a generator; and the one that is remembered, or zeros. */
 void apart_note_state(struct apart *apart, struct apart_state state);
 struct apart_state apart_state(const struct apart *apart, raddr_t generator, raddr_t end);
+/* Of this caller and callee, made anew where it is another one's. */
+struct apart_pair *apart_pair(struct apart *apart, raddr_t caller, raddr_t callee);
 /* Notes a frame that has yielded, and that nothing is remembered it linked to, in the place of the oldest; and forgets it. */
 void apart_note_unlinked(struct apart *apart, raddr_t frame);
 void apart_forget_unlinked(struct apart *apart, raddr_t frame);

@@ -4,67 +4,96 @@
 #include "base/hash.h"
 #include "sampler/calls.h"
 
-#define BRACKETS    8u   /* in one go */
+#define GENERATORS  8u   /* in one go */
+#define FUNCTIONS   4u
 #define PIECES      6u   /* of one, at most */
-#define WAITS       3u   /* the caller is read so many times less one, at random: in step, what is torn once is torn again and again */
-#define SPAN_MAX    2048 /* bytes of the data stack from the outermost frame of the context to the caller */
+#define SPAN_MAX    2048 /* bytes of the data stack, from the outermost frame that tells of the call, to the callee */
+
+#define ALL_OF      8    /* of so many times, one is for all: also where some call by the same caller is known, or it seems to be in vain */
+#define VAIN        32u  /* after so many readings, when … */
+#define VAIN_OF     8u   /* … not one of so many has proven something */
 
 struct bracket {
-	struct apart_link callee;
-	raddr_t shim;         /* through which C resumed it; 0: none */
-	uint32_t caller;      /* index in t->seen; */
-	uint32_t context;     /* … of the outermost frame that its call's key is made of */
-	uint32_t first, last; /* pieces: of the callee; the caller is the one behind the first, a shim the one behind the last */
+	struct apart_link callee; /* a generator; .frame 0: a function, whose frame lies on the caller's */
+	raddr_t shim;             /* through which C called it; 0: none */
+	raddr_t caller, caller_code;
+	raddr_t from;   /* the outermost frame that is read with the caller, … */
+	uint64_t bytes; /* … and how many in all */
+	uint32_t depth; /* of the caller in t->seen; 0: a generator, which is read alone */
+	uint32_t piece; /* the first one */
 };
+
+/* The pieces of a generator, and of a function, in this order. */
+enum { CALLER_BEFORE, CALLEE_BEFORE, CALLER, CALLEE_BEHIND, SHIM, CALLER_BEHIND };
+enum { SHIM_BEFORE, BOTH, SHIM_BEHIND, FUNCTION_PIECES };
 
 static struct iovec piece_at(raddr_t addr, uint64_t bytes)
 {
 	return (struct iovec){.iov_base = (void *)(uintptr_t)addr, .iov_len = bytes};
 }
 
-static bool find_in_seen(const struct thread *t, raddr_t frame, uint32_t *ret_index)
+/* Finds the caller in t->seen, and the frames that lead to it, as far as they count. False: it, or they, are not there. */
+static bool find_context(const struct thread *t, struct bracket *b)
 {
-	for (uint32_t i = t->seen.depth; i-- > 0;) {
-		if (t->seen.frames[i].frame == frame) {
-			*ret_index = i;
-			return true;
-		}
-	}
-	return false;
-}
+	uint32_t first;
 
-/* Where the generator that lies there was resumed from. False: not from the data stack, as far as that is remembered, or with others below. */
-static bool find_bracket(const struct thread *t, raddr_t frame, struct bracket *ret_bracket)
-{
-	struct bracket b = {.callee = apart_link(t->apart, frame)};
-	raddr_t caller = b.callee.previous;
-
-	if (b.callee.frame == 0 || b.callee.shim || caller == 0)
+	for (b->depth = t->seen.depth; b->depth > 0 && t->seen.frames[b->depth - 1].frame != b->caller; b->depth--)
+		;
+	if (b->depth == 0)
 		return false;
-	if (!thread_in_chunks(t, caller)) {
-		struct apart_link shim = apart_link(t->apart, caller);
-
-		if (!shim.shim)
-			return false;
-		b.shim = caller;
-		caller = shim.previous;
-	}
-	if (!thread_in_chunks(t, caller) || !find_in_seen(t, caller, &b.caller))
-		return false;
-	b.context = b.caller + 1 > EDGE_SITES ? b.caller + 1 - EDGE_SITES : 0;
-	for (uint32_t i = b.context; i < b.caller; i++)
+	first = b->depth > EDGE_SITES ? b->depth - EDGE_SITES : 0;
+	for (uint32_t i = first; i < b->depth; i++)
 		if (!thread_in_chunks(t, t->seen.frames[i].frame))
 			return false;
-	if (caller - t->seen.frames[b.context].frame > SPAN_MAX)
-		return false;
-	*ret_bracket = b;
+	b->from = t->seen.frames[first].frame;
+	b->caller_code = t->seen.frames[b->depth - 1].code;
 	return true;
 }
 
-/* The callee as it was read: where it stands, running on top of what it was linked to. Below 0: it does not. */
-static int64_t runs_at(const struct walker *w, const struct bracket *b, uint32_t piece)
+/* What resumed the generator that is remembered to lie there. False: it is not known, or what led to it. */
+static bool find_generator(const struct walker *w, const struct thread *t, struct apart_link callee, struct bracket *ret_bracket)
 {
-	const uint8_t *bytes = plan_bytes(w->plan, piece);
+	struct bracket b = {.callee = callee, .caller = callee.previous};
+	struct apart_link caller = apart_link(t->apart, b.caller);
+
+	if (caller.shim) {
+		b.shim = b.caller;
+		b.caller = caller.previous;
+	}
+	if (thread_in_chunks(t, b.caller)) {
+		if (!find_context(t, &b))
+			return false;
+	} else {
+		if (b.shim || caller.frame == 0)
+			return false;
+		b.from = b.caller;
+		b.caller_code = caller.code;
+	}
+	b.bytes = b.caller - b.from + (uint64_t)w->abi->frame.bytes;
+	*ret_bracket = b;
+	return b.bytes <= SPAN_MAX;
+}
+
+/* What C called a function for, through the shim that is remembered to lie there: that has its frame behind the caller's. */
+static bool find_function(const struct walker *w, const struct thread *t, struct apart_link shim, struct bracket *ret_bracket)
+{
+	struct bracket b = {.shim = shim.frame, .caller = shim.previous};
+	const struct code *code;
+
+	if (!thread_in_chunks(t, b.caller) || !find_context(t, &b))
+		return false;
+	code = codes_find(w->codes, b.caller_code);
+	if (!code)
+		return false;
+	b.bytes = b.caller - b.from + code->frame_bytes + (uint64_t)w->abi->frame.bytes;
+	*ret_bracket = b;
+	return b.bytes <= SPAN_MAX;
+}
+
+/* The generator as it was read: where it stands, running on top of what it was linked to. Below 0: it does not. */
+static int64_t runs_at(const struct walker *w, const struct bracket *b, uint32_t which)
+{
+	const uint8_t *bytes = plan_bytes(w->plan, b->piece + which);
 	const struct code *code = bytes ? codes_find(w->codes, frame_code(w->abi, bytes)) : NULL;
 	int64_t offset;
 
@@ -75,22 +104,34 @@ static int64_t runs_at(const struct walker *w, const struct bracket *b, uint32_t
 	return offset;
 }
 
-/* The caller, and what led to it, into `stack`. False: it is another one. */
-static bool take_callers(const struct walker *w, const struct thread *t, const struct bracket *b, struct pystack *stack)
+/* Whether the frame is linked to the one below it in the stack, or to a shim that was. */
+static bool is_on(const struct thread *t, raddr_t previous, raddr_t below)
 {
-	const struct pyframe *outermost = &t->seen.frames[b->context];
-	const uint8_t *bytes = plan_bytes(w->plan, b->first + 1);
+	struct apart_link link;
 
-	if (!bytes || !stack_copy(stack, &t->seen, b->caller + 1))
+	if (previous == below)
+		return true;
+	link = apart_link(t->apart, previous);
+	return link.shim && link.previous == below;
+}
+
+/* The caller, and what led to it, into `stack`. False: it is another one. */
+static bool take_callers(const struct walker *w, const struct thread *t, const struct bracket *b, const uint8_t *bytes,
+                         struct pystack *stack)
+{
+	stack->depth = 0;
+	if (!bytes || (b->depth ? !stack_copy(stack, &t->seen, b->depth)
+	                        : !stack_push(stack, (struct pyframe){.frame = b->caller, .code = b->caller_code, .generator = true})))
 		return false;
-	for (uint32_t i = b->context; i <= b->caller; i++) {
+	for (uint32_t i = stack->depth; i-- > 0 && stack->frames[i].frame >= b->from;) {
 		struct pyframe *frame = &stack->frames[i];
-		const uint8_t *at = bytes + (frame->frame - outermost->frame);
+		const uint8_t *at = bytes + (frame->frame - b->from);
 		const struct code *code = codes_find(w->codes, frame->code);
 		int64_t offset;
 
 		if (!code || frame_code(w->abi, at) != frame->code || !frame_offset(w->abi, at, code, &offset) ||
-		    (i < b->caller && offset != frame->offset))
+		    (i + 1 < stack->depth && offset != frame->offset) ||
+		    (frame->frame != b->from && !is_on(t, frame_previous(w->abi, at), frame[-1].frame)))
 			return false;
 		frame->offset = offset;
 		frame->stored = frame_is_stored(w->abi, at, code);
@@ -98,60 +139,131 @@ static bool take_callers(const struct walker *w, const struct thread *t, const s
 	return true;
 }
 
-static void judge(struct target *target, struct walker *w, struct thread *t, const struct bracket *b)
+/* Whether the caller stands in this piece as it does in the one between the two of the callee. */
+static bool stands(const struct walker *w, const struct bracket *b, uint32_t which)
+{
+	uint64_t from = b->caller - b->from;
+	const uint8_t *bytes = plan_bytes(w->plan, b->piece + which), *between = plan_bytes(w->plan, b->piece + CALLER);
+
+	return bytes && frame_code(w->abi, bytes + from) == frame_code(w->abi, between + from) &&
+	       frame_u64(bytes + from, w->abi->frame.instr) == frame_u64(between + from, w->abi->frame.instr);
+}
+
+static bool is_shim(const struct walker *w, const struct bracket *b, uint32_t which)
+{
+	const uint8_t *shim = plan_bytes(w->plan, b->piece + which);
+
+	return shim && frame_is_shim(w->abi, shim) && frame_previous(w->abi, shim) == b->caller;
+}
+
+static void judge_generator(struct target *target, struct walker *w, struct thread *t, const struct bracket *b)
 {
 	struct pystack *stack = &target->first_copy;
-	const uint8_t *shim = b->shim ? plan_bytes(w->plan, b->last + 1) : NULL;
-	const uint8_t *callee = plan_bytes(w->plan, b->first);
-	raddr_t caller = t->seen.frames[b->caller].frame;
-	int64_t offset = runs_at(w, b, b->first);
-	bool survived = runs_at(w, b, b->last) >= 0;
+	int64_t offset = runs_at(w, b, CALLEE_BEFORE);
+	struct apart_pair *pair;
+	bool survived;
 
-	if (offset < 0 || !take_callers(w, t, b, stack))
+	if (offset < 0 || !take_callers(w, t, b, plan_bytes(w->plan, b->piece + CALLER), stack) || !stands(w, b, CALLER_BEFORE))
 		return;
-	if (survived && b->shim)
-		survived = shim && frame_is_shim(w->abi, shim) && frame_previous(w->abi, shim) == caller;
-	if (!stack_push(stack, (struct pyframe){.frame = b->callee.frame,
-	                                        .code = b->callee.code,
-	                                        .offset = offset,
-	                                        .generator = true,
-	                                        .direct = !b->shim && !frame_is_entry(w->abi, callee)}))
+	pair = apart_pair(t->apart, b->caller_code, b->callee.code);
+	pair->met++;
+	survived = runs_at(w, b, CALLEE_BEHIND) >= 0 && stands(w, b, CALLER_BEHIND) && (!b->shim || is_shim(w, b, SHIM));
+	pair->survived += survived;
+	if (stack_push(stack, (struct pyframe){.frame = b->callee.frame,
+	                                       .code = b->callee.code,
+	                                       .offset = offset,
+	                                       .generator = true,
+	                                       .direct = !b->shim && !frame_is_entry(w->abi, plan_bytes(w->plan, b->piece + CALLEE_BEFORE))}))
+		target->edges_learnt += calls_sight_bracketed(w, stack, b->depth > 0, survived, target->edges);
+}
+
+static void judge_function(struct target *target, struct walker *w, struct thread *t, const struct bracket *b)
+{
+	struct pystack *stack = &target->first_copy;
+	const uint8_t *bytes = plan_bytes(w->plan, b->piece + BOTH), *callee;
+	const struct code *code;
+	raddr_t frame;
+	int64_t offset;
+
+	if (!is_shim(w, b, SHIM_BEFORE) || !take_callers(w, t, b, bytes, stack))
 		return;
-	target->edges_learnt += calls_sight_bracketed(w, stack, survived, target->edges);
+	code = codes_find(w->codes, b->caller_code);
+	frame = b->caller + code->frame_bytes;
+	callee = bytes + (frame - b->from);
+	code = codes_find(w->codes, frame_code(w->abi, callee));
+	if (!code || frame_previous(w->abi, callee) != b->shim || !frame_offset(w->abi, callee, code, &offset) ||
+	    offset < (int64_t)code->traceable_bytes || frame_is_left(w->abi, callee, code, offset))
+		return;
+	if (stack_push(stack, (struct pyframe){.frame = frame, .code = code->addr, .offset = offset}))
+		target->edges_learnt += calls_sight_bracketed(w, stack, true, is_shim(w, b, SHIM_BEHIND), target->edges);
+}
+
+/* Whether readings of it prove something: not of a generator that runs for less time than they take. */
+static bool is_worth(struct apart *apart, const struct bracket *b)
+{
+	const struct apart_pair *pair = apart_pair(apart, b->caller_code, b->callee.code);
+
+	return pair->met < VAIN || pair->survived * VAIN_OF > pair->met;
+}
+
+/* Finds those whose calls are to be proven. */
+static uint32_t find_brackets(const struct target *target, const struct walker *w, struct thread *t, struct bracket *brackets)
+{
+	struct apart *apart = t->apart;
+	uint32_t count = 0, generators, round = ++apart->brackets;
+
+	for (uint32_t i = 0; i < apart->count && count < GENERATORS; i++) {
+		struct bracket *b = &brackets[count];
+		struct apart_link link = apart_link(apart, apart->frames[(round * GENERATORS + i) % apart->count].frame);
+
+		if (link.frame != 0 && !link.shim && find_generator(w, t, link, b) &&
+		    (round % ALL_OF == 0 ||
+		     (is_worth(apart, b) && !calls_know_pair(w, b->caller_code, link.code, target->edges))))
+			count++;
+	}
+	generators = count;
+	for (uint32_t i = 0; i < apart->count && count - generators < FUNCTIONS; i++) {
+		struct apart_link link = apart_link(apart, apart->frames[(round * GENERATORS + i) % apart->count].frame);
+
+		count += link.shim && find_function(w, t, link, &brackets[count]);
+	}
+	return count;
+}
+
+/* Adds what is read of one. How many pieces. */
+static uint32_t add_pieces(const struct walker *w, const struct bracket *b, struct iovec *pieces)
+{
+	struct iovec callers = piece_at(b->from, b->bytes), shim = piece_at(b->shim, (uint64_t)w->abi->frame.bytes);
+	struct iovec callee = piece_at(b->callee.frame, (uint64_t)w->abi->frame.bytes);
+
+	if (b->callee.frame == 0) {
+		pieces[SHIM_BEFORE] = pieces[SHIM_BEHIND] = shim;
+		pieces[BOTH] = callers;
+		return FUNCTION_PIECES;
+	}
+	pieces[CALLER_BEFORE] = pieces[CALLER] = pieces[CALLER_BEHIND] = callers;
+	pieces[CALLEE_BEFORE] = pieces[CALLEE_BEHIND] = callee;
+	pieces[SHIM] = b->shim ? shim : callee;
+	return PIECES;
 }
 
 void bracket_calls(struct target *target, struct walker *w, struct thread *t)
 {
-	struct apart *apart = t->apart;
 	struct plan *p = &target->again;
-	uint32_t head_bytes = (uint32_t)w->abi->frame.bytes, count = 0, piece_count = 0, first;
-	struct bracket brackets[BRACKETS];
-	struct iovec pieces[BRACKETS * PIECES];
+	struct bracket brackets[GENERATORS + FUNCTIONS];
+	struct iovec pieces[GENERATORS * PIECES + FUNCTIONS * FUNCTION_PIECES];
+	uint32_t count = find_brackets(target, w, t, brackets), piece_count = 0, first;
+	uint64_t bytes = 0;
 	int read;
 
-	plan_clear(p);
-	if (!plan_reserve(p, BRACKETS * (WAITS * (SPAN_MAX + PYABI_FRAME_MAX) + PIECES * (head_bytes + 16))))
-		return;
-	for (uint32_t i = 0; i < apart->count && count < BRACKETS; i++) {
-		struct bracket *b = &brackets[count];
-		const struct pyframe *caller, *outermost;
-
-		if (!find_bracket(t, apart->frames[(apart->bracketed + i) % apart->count].frame, b))
-			continue;
-		caller = &t->seen.frames[b->caller];
-		outermost = &t->seen.frames[b->context];
-		b->first = piece_count;
-		pieces[piece_count++] = piece_at(b->callee.frame, head_bytes);
-		for (uint64_t waits = hash_u64(++target->random) % WAITS + 1; waits > 0; waits--)
-			pieces[piece_count++] = piece_at(outermost->frame, caller->frame - outermost->frame + head_bytes);
-		b->last = piece_count;
-		pieces[piece_count++] = piece_at(b->callee.frame, head_bytes);
-		if (b->shim)
-			pieces[piece_count++] = piece_at(b->shim, head_bytes);
-		count++;
+	for (uint32_t i = 0; i < count; i++) {
+		brackets[i].piece = piece_count;
+		piece_count += add_pieces(w, &brackets[i], &pieces[piece_count]);
 	}
-	apart->bracketed += BRACKETS;
-	if (count == 0)
+	for (uint32_t i = 0; i < piece_count; i++)
+		bytes += pieces[i].iov_len + 16;
+	plan_clear(p);
+	if (count == 0 || !plan_reserve(p, (uint32_t)bytes))
 		return;
 	first = plan_put(p, w->remote, pieces, piece_count, &read);
 	target->facts.confirms++;
@@ -159,8 +271,10 @@ void bracket_calls(struct target *target, struct walker *w, struct thread *t)
 		return;
 	w->plan = p;
 	for (uint32_t i = 0; i < count; i++) {
-		brackets[i].first += first;
-		brackets[i].last += first;
-		judge(target, w, t, &brackets[i]);
+		brackets[i].piece += first;
+		if (brackets[i].callee.frame == 0)
+			judge_function(target, w, t, &brackets[i]);
+		else
+			judge_generator(target, w, t, &brackets[i]);
 	}
 }

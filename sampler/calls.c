@@ -279,6 +279,33 @@ bool calls_sight_proven(const struct walker *w, const struct pystack *stack, str
 	return s.learnt;
 }
 
+struct bracketing {
+	struct sighting s;
+	bool whole, survived;
+};
+
+static bool sight_bracketed(void *context, const struct call *call)
+{
+	struct bracketing *b = context;
+
+	if (has_site(call) && (!call->can_be || call->can_be(call)))
+		b->s.learnt = edges_sight_bracketed(b->s.edges, call, b->whole, b->survived);
+	return true;
+}
+
+bool calls_sight_bracketed(const struct walker *w, const struct pystack *stack, bool whole, bool survived, struct edges *edges)
+{
+	struct bracketing b = {.s = {.edges = edges}, .whole = whole, .survived = survived};
+
+	each_call(w, stack, stack->depth - 1, stack->depth, &b, sight_bracketed);
+	return b.s.learnt;
+}
+
+bool calls_know_pair(const struct walker *w, raddr_t caller, raddr_t callee, const struct edges *edges)
+{
+	return edges_has(edges, hash_combine(codes_content(w->codes, callee), codes_content(w->codes, caller)) | 1);
+}
+
 static bool sight_left(void *context, const struct call *call)
 {
 	struct sighting *s = context;

@@ -29,6 +29,11 @@
 #define ALIKE_SHARE 100
 #define EARLY_SHARE 16
 #define EARLY_SEEN  400
+/* Caller and callee read in turn, five times, can be of several runs, where both take turns as fast as that. So one of four such readings must have
+ * survived, and the call must be a quarter of all of the callee that did. */
+#define BRACKET_SIGHTINGS 8
+#define BRACKET_SURVIVE   4
+#define BRACKET_SHARE     4
 #define PLENTY      64 /* a site and a callee that were seen so often, and a share below FALSE_SHARE: not a call */
 #define FALSE_SHARE 10
 #define RARE_SHARE  2
@@ -47,6 +52,7 @@ struct pending { /* not known yet */
 #define TALLIES 8192u
 
 #define SLOW_SHIFT 4 /* few calls are learnt at a time, and there may be hundreds of targets */
+#define WIDE_SHIFT 2 /* with coroutines many are, and not in the order in which they are met */
 
 struct tally {
 	uint64_t key;
@@ -69,19 +75,42 @@ static uint32_t room_of(const struct edges *e, uint32_t room)
 	return room >> e->shift;
 }
 
+static void free_tables(struct edges *e)
+{
+	free(e->counts);
+	free(e->pending);
+	free(e->tallies);
+}
+
+/* Makes the tables of what is not known yet, empty, for this shift. -ENOMEM: they are what they were. */
+static int make_tables(struct edges *e, uint32_t shift)
+{
+	struct edges made = {.shift = shift};
+
+	made.counts = calloc(room_of(&made, COUNTS), sizeof(*made.counts));
+	made.pending = calloc(room_of(&made, PENDING_ROOM), sizeof(*made.pending));
+	made.tallies = calloc(room_of(&made, TALLIES), sizeof(*made.tallies));
+	if (!made.counts || !made.pending || !made.tallies) {
+		free_tables(&made);
+		return -ENOMEM;
+	}
+	free_tables(e);
+	e->shift = shift;
+	e->counts = made.counts;
+	e->pending = made.pending;
+	e->tallies = made.tallies;
+	return 0;
+}
+
 int edges_new(struct edges **ret_edges, bool slow)
 {
 	struct edges *e = calloc(1, sizeof(*e));
 
 	if (!e)
 		return -ENOMEM;
-	e->shift = slow ? SLOW_SHIFT : 0;
-	e->room = room_of(e, ROOM_FIRST);
+	e->room = ROOM_FIRST >> (slow ? SLOW_SHIFT : 0);
 	e->keys = calloc(e->room, sizeof(*e->keys));
-	e->counts = calloc(room_of(e, COUNTS), sizeof(*e->counts));
-	e->pending = calloc(room_of(e, PENDING_ROOM), sizeof(*e->pending));
-	e->tallies = calloc(room_of(e, TALLIES), sizeof(*e->tallies));
-	if (!e->keys || !e->counts || !e->pending || !e->tallies) {
+	if (!e->keys || make_tables(e, slow ? SLOW_SHIFT : 0) != 0) {
 		edges_free(e);
 		return -ENOMEM;
 	}
@@ -89,14 +118,18 @@ int edges_new(struct edges **ret_edges, bool slow)
 	return 0;
 }
 
+void edges_widen(struct edges *e)
+{
+	if (e->shift > WIDE_SHIFT)
+		(void)make_tables(e, WIDE_SHIFT); /* without memory it goes on as it is */
+}
+
 void edges_free(struct edges *e)
 {
 	if (!e)
 		return;
 	free(e->keys);
-	free(e->counts);
-	free(e->pending);
-	free(e->tallies);
+	free_tables(e);
 	free(e);
 }
 
@@ -302,6 +335,31 @@ bool edges_sight_proven(struct edges *e, const struct call *call, uint64_t now_n
 		return false;
 	*pending = (struct pending){0};
 	edges_learn(e, call);
+	return true;
+}
+
+bool edges_sight_bracketed(struct edges *e, const struct call *call, bool whole, bool survived)
+{
+	/* What a caller was not given it calls whoever called it. */
+	bool alone = !call->given && !edges_has(e, edge_of(call));
+	uint64_t key = alone ? edge_of(call) : call->key;
+	uint32_t all, met, survivals;
+
+	if (call->given && !whole)
+		return false;
+	all = survived ? edges_tally(e, hash_combine(call->callee, 2), 0) : 0;
+	if (edges_has(e, key) || (!alone && !whole))
+		return false;
+	met = edges_tally(e, hash_combine(key, 1), 0);
+	if (!survived)
+		return false;
+	survivals = edges_tally(e, hash_combine(key, 2), 0);
+	if (survivals < BRACKET_SIGHTINGS || survivals * BRACKET_SURVIVE < met || survivals * BRACKET_SHARE < all)
+		return false;
+	if (whole)
+		edges_learn(e, call);
+	else
+		learn_edge(e, call);
 	return true;
 }
 

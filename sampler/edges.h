@@ -38,6 +38,8 @@ struct edges;
 /* slow: with a sixteenth of the memory, for few samples a second. 0 or -ENOMEM. */
 int edges_new(struct edges **ret_edges, bool slow);
 void edges_free(struct edges *edges);
+/* With more of the memory again, for a process in which coroutines were met. What was seen of calls that are not known yet is forgotten. */
+void edges_widen(struct edges *edges);
 bool edges_has(const struct edges *edges, uint64_t key);
 /* Seen alike in two copies once more. True: with this sighting it has become known. */
 bool edges_sight(struct edges *edges, const struct call *call, uint64_t now_ns);
@@ -48,6 +50,9 @@ bool edges_sight_key(struct edges *edges, uint64_t key, uint64_t now_ns);
 /* Seen to be its caller's callee before and behind the reading of the caller. True: known, by its share of all that was seen so of the callee; where the
  * caller was not given what it calls, whoever led to it. */
 bool edges_sight_proven(struct edges *edges, const struct call *call, uint64_t now_ns);
+/* Its caller was read while the callee ran, which `survived` the reading, or did not; `whole`: all that led to it is told by its key. True: known, by the share that survived, and by its share of all
+ * survivals of the callee. */
+bool edges_sight_bracketed(struct edges *edges, const struct call *call, bool whole, bool survived);
 /* Seen while nothing moved: known. */
 void edges_learn(struct edges *edges, const struct call *call);
 /* Seen in one copy. True: known by its share now. */

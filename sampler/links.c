@@ -137,6 +137,8 @@ const uint8_t *links_copy(struct walker *w, struct thread *t, raddr_t frame, rad
 	struct apart_link link = {.frame = frame, .bytes = (uint32_t)w->abi->frame.bytes};
 	struct code *code;
 
+	if (!t->apart)
+		edges_widen(w->edges);
 	if (!thread_apart(t))
 		return NULL;
 	if (!bytes && !apart_is_none(t->apart, frame, w->tick))

@@ -353,3 +353,78 @@ Test(edges, what_was_proven_counts_whoever_led_to_it_unless_the_caller_was_given
 		cr_assert_eq(edges_sight_proven(e, &given, NOW_NS), i == 1, "in this context three times now");
 	edges_free(e);
 }
+
+/* Caller and callee read in turn: where both last for a while, most readings survive. */
+Test(edges, what_survives_between_two_readings_is_known)
+{
+	struct edges *e = new_edges();
+	struct call call = call_of(1, 2);
+
+	for (int i = 0; i < 7; i++)
+		cr_assert_not(edges_sight_bracketed(e, &call, true, true));
+	cr_assert_not(edges_sight_bracketed(e, &call, true, false));
+	cr_assert(edges_sight_bracketed(e, &call, true, true));
+	cr_assert(edges_has(e, call.key));
+	edges_free(e);
+}
+
+Test(edges, what_seldom_survives_is_not)
+{
+	struct edges *e = new_edges();
+	struct call call = call_of(1, 2);
+
+	for (int i = 0; i < 1000; i++)
+		cr_assert_not(edges_sight_bracketed(e, &call, true, i % 5 == 0));
+	edges_free(e);
+}
+
+Test(edges, what_survives_of_a_callee_is_mostly_one_call)
+{
+	struct edges *e = new_edges();
+	struct call call = call_of(1, 2), torn = call_of(3, 2);
+
+	for (int i = 0; i < 1000; i++) {
+		edges_sight_bracketed(e, &call, true, true);
+		if (i % 5 == 4)
+			cr_assert_not(edges_sight_bracketed(e, &torn, true, true));
+	}
+	cr_assert(edges_has(e, call.key));
+	edges_free(e);
+}
+
+Test(edges, what_a_caller_was_given_is_known_with_all_that_led_to_it_only)
+{
+	struct edges *e = new_edges();
+	struct call call = call_of(1, 2), there = call_of(1, 2);
+
+	there.key = hash_combine(call.key, 7) | 1;
+	call.given = there.given = true;
+	for (int i = 0; i < 100; i++)
+		cr_assert_not(edges_sight_bracketed(e, &call, false, true));
+	for (int i = 0; i < 8; i++)
+		edges_sight_bracketed(e, &call, true, true);
+	cr_assert(edges_has(e, call.key));
+	cr_assert_not(edges_has_single(e, &there));
+	edges_free(e);
+}
+
+/* Few tallies are kept where few calls are learnt at a time; two that fall together would take each other's place for good. */
+Test(edges, with_coroutines_more_are_kept)
+{
+	struct edges *e;
+	uint32_t kept = 0, kept_wide = 0;
+
+	cr_assert_eq(edges_new(&e, true), 0);
+	for (uint64_t key = 1; key <= 500; key++)
+		edges_tally(e, hash_u64(key), 0);
+	for (uint64_t key = 1; key <= 500; key++)
+		kept += edges_tallied(e, hash_u64(key)) == 1;
+	edges_widen(e);
+	for (uint64_t key = 1; key <= 500; key++)
+		edges_tally(e, hash_u64(key), 0);
+	for (uint64_t key = 1; key <= 500; key++)
+		kept_wide += edges_tallied(e, hash_u64(key)) == 1;
+	cr_assert_lt(kept, 400);
+	cr_assert_gt(kept_wide, 420);
+	edges_free(e);
+}
