@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sampler/burst.h"
 
+#include <errno.h>
+
 #include "base/clock.h"
 #include "base/hash.h"
+#include "sampler/bracket.h"
 #include "sampler/look.h"
 #include "sampler/owed.h"
 #include "sampler/polling.h"
@@ -13,8 +16,8 @@
 #define MOST_NS     (500 * NS_PER_US)
 #define PART        4                 /* of the interval, at most, of all processes together */
 #define SHARE       200               /* of the time is one part in so many earned, … */
-#define FIRST_SHARE 20                /* … and one in so many in the beginning, … */
-#define FIRST_NS    (100 * NS_PER_MS) /* … until it is this; no more than this is kept, either */
+#define FIRST_SHARE 10                /* … and one in so many in the beginning, … */
+#define FIRST_NS    (300 * NS_PER_MS) /* … until it is this; no more than this is kept, either */
 #define PAUSE_NS    NS_PER_US /* between two looks, at random up to this: in step, what is torn once is torn again and again */
 
 void burst_earn(struct burst *burst, uint64_t interval_ns, uint32_t count)
@@ -39,39 +42,39 @@ static uint64_t wait_until(uint64_t until_ns)
 	return now_ns;
 }
 
-/* One look. True: the stack in t->seen is one that the thread had. */
-static bool look_once(struct target *target, struct thread *t, struct walker *w)
+/* One look. 0: the stack in t->seen is one that the thread had. */
+static int look_once(struct target *target, struct thread *t, struct walker *w)
 {
+	int err;
+
 	w->tick = ++target->tick;
 	codes_new_tick(target->codes);
 	w->grew = w->exhausted = false;
 	w->doubted = 0;
 	target->facts.confirms++;
-	if (look_again(target, w, t) != 0) {
-		if (w->doubted)
-			recheck_doubted(target, t, w);
-		return false;
-	}
-	return recheck_stack(target, t, w->now_ns) == 0;
+	err = look_again(target, w, t);
+	if (err && w->doubted)
+		recheck_doubted(target, t, w);
+	return err ? err : recheck_stack(target, t, w->now_ns);
 }
 
-void burst_look(struct target *target, struct thread *t, struct walker *w)
+/* Looks at the thread until nothing is owed any more, or until this time. */
+static void look_until(struct target *target, struct thread *t, struct walker *w, uint64_t end_ns)
 {
-	struct burst *burst = &target->burst;
-	struct pystack *stack = &burst->stack;
+	struct pystack *stack = &target->burst.stack;
 	struct apart *apart = t->apart;
-	uint64_t started_ns = clock_now_ns(), took_ns;
-	uint64_t end_ns = started_ns + (burst->credit_ns < burst->most_ns ? burst->credit_ns : burst->most_ns);
 	struct look before = {.stack = NULL};
 
-	if (!apart)
-		return;
 	apart->learns = true;
-	for (w->now_ns = started_ns; target->owed_count > 0 && w->now_ns < end_ns;) {
-		bool whole = look_once(target, t, w);
+	while (target->owed_count > 0 && w->now_ns < end_ns) {
+		int err = look_once(target, t, w);
+		bool whole = err == 0, known;
 		struct look now = {.stack = stack, .agreed = t->agreed, .late = t->late};
 
-		if (whole && prove_learn(target, w, t, before.stack ? &before : NULL))
+		if (err == -ESRCH)
+			break;
+		known = whole && prove_learn(target, w, t, before.stack ? &before : NULL);
+		if (known)
 			sample_pay(target, t, w);
 		if (whole && stack_copy(stack, &t->seen, t->seen.depth)) {
 			stack->apart = t->seen.apart;
@@ -79,11 +82,41 @@ void burst_look(struct target *target, struct thread *t, struct walker *w)
 		} else {
 			before.stack = NULL;
 		}
+		if (!known)
+			bracket_calls(target, w, t);
 		polling_links(target, w, t);
 		thread_prune(t, target->tick);
 		w->now_ns = wait_until(clock_now_ns() + hash_u64(target->tick) % PAUSE_NS);
 	}
 	apart->learns = false;
+}
+
+void burst_look(struct target *target, struct thread *t, struct walker *w)
+{
+	struct burst *burst = &target->burst;
+	uint64_t started_ns = clock_now_ns(), took_ns;
+
+	if (!t->apart)
+		return;
+	w->now_ns = started_ns;
+	look_until(target, t, w, started_ns + (burst->credit_ns < burst->most_ns ? burst->credit_ns : burst->most_ns));
 	took_ns = w->now_ns - started_ns;
 	burst->credit_ns -= took_ns < burst->credit_ns ? took_ns : burst->credit_ns;
+}
+
+void burst_settle(struct target *target, uint64_t end_ns)
+{
+	struct walker w = {.abi = &target->proc.abi,
+	                   .remote = &target->remote,
+	                   .codes = target->codes,
+	                   .edges = target->edges,
+	                   .resumed = &target->resumed};
+
+	for (uint32_t i = 0; i < target->thread_count && !target->callees; i++) {
+		struct thread *t = target->threads[i];
+
+		w.now_ns = clock_now_ns();
+		if (t->apart && owed_by(target, t))
+			look_until(target, t, &w, end_ns);
+	}
 }

@@ -244,6 +244,14 @@ static void forget_exchanges(struct target *target, const struct thread *t)
 			target->exchanges[i] = target->exchanges[--target->exchange_count];
 }
 
+bool owed_by(const struct target *target, const struct thread *t)
+{
+	for (uint32_t i = 0; i < target->owed_count; i++)
+		if (target->owed[i].thread == t->id)
+			return true;
+	return false;
+}
+
 void owed_lose(struct target *target, const struct thread *t)
 {
 	forget_exchanges(target, t);

@@ -26,6 +26,8 @@ uint64_t owed_leaf(const struct walker *w, const struct thread *t);
 /* Puts samples off. False: too many are. */
 bool owed_add(struct target *target, const struct owed *samples);
 bool owed_any(struct target *target, const struct thread *t, uint64_t function, uint64_t now_ns);
+/* Whether anything of this thread is owed. */
+bool owed_by(const struct target *target, const struct thread *t);
 /* Puts this tick's sample off. -EINPROGRESS: done; else -EAGAIN. */
 int owed_put_off(struct target *target, struct thread *t, const struct walker *w, struct ran ran, uint64_t weight_ns);
 /* Where a generator ran, but what had resumed it was not the leaf any more: the leaf is to get a sample, and the resumer one less. */

@@ -13,6 +13,7 @@
 #include "sampler/still.h"
 #include "sampler/target.h"
 
+#define SETTLE_NS (200 * NS_PER_MS) /* at the end, for what is owed in all processes */
 #define PARKED_TICKS  2 /* of the scheduler, that an interval takes at least where processes are parked */
 #define PARK_AFTER_NS (500 * NS_PER_MS)
 #define SKIP_PART     128 /* of the ticks that it has been parked for, the clock is not read */
@@ -271,10 +272,17 @@ void paces_flush(struct paces *paces)
 
 void paces_finish(struct paces *paces)
 {
+	uint64_t settled_ns = clock_now_ns() + SETTLE_NS;
+
 	paces_flush(paces);
-	for (uint32_t i = 0; i < paces->count; i++)
-		for (uint32_t k = 0; k < paces->items[i].count; k++)
-			target_finish(paces->items[i].seats[k].target, clock_now_ns(), TARGET_DETACHED);
+	for (uint32_t i = 0; i < paces->count; i++) {
+		for (uint32_t k = 0; k < paces->items[i].count; k++) {
+			struct target *target = paces->items[i].seats[k].target;
+
+			burst_settle(target, settled_ns);
+			target_finish(target, clock_now_ns(), TARGET_DETACHED);
+		}
+	}
 }
 
 void paces_release(struct paces *paces)

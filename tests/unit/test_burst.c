@@ -33,8 +33,8 @@ Test(burst, more_is_earned_in_the_beginning)
 {
 	struct burst burst = {0};
 
-	cr_expect_eq(earned_in(&burst, 2 * NS_PER_S, INTERVAL_NS, 1), 110 * NS_PER_MS);
-	cr_expect_eq(earned_in(&burst, 2 * NS_PER_S, INTERVAL_NS, 1), 10 * NS_PER_MS);
+	cr_expect_eq(earned_in(&burst, 4 * NS_PER_S, INTERVAL_NS, 1), 320 * NS_PER_MS);
+	cr_expect_eq(earned_in(&burst, 4 * NS_PER_S, INTERVAL_NS, 1), 20 * NS_PER_MS);
 }
 
 Test(burst, what_is_not_used_does_not_pile_up)
@@ -43,7 +43,7 @@ Test(burst, what_is_not_used_does_not_pile_up)
 
 	for (uint64_t at_ns = 0; at_ns < MINUTE_NS; at_ns += INTERVAL_NS)
 		burst_earn(&burst, INTERVAL_NS, 1);
-	cr_expect_eq(burst.credit_ns, 100 * NS_PER_MS);
+	cr_expect_eq(burst.credit_ns, 300 * NS_PER_MS);
 }
 
 Test(burst, processes_share)
