@@ -50,7 +50,7 @@ struct apart_state {
 };
 
 struct apart_pair { /* what readings of a generator with its caller between them gave (bracket.h) */
-	raddr_t caller, callee; /* code */
+	raddr_t caller, callee; /* code; or, of functions that C called, the shim */
 	uint32_t met, survived;
 };
 

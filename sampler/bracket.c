@@ -194,6 +194,7 @@ static void judge_function(struct target *target, struct walker *w, struct threa
 	if (!code || frame_previous(w->abi, callee) != b->shim || !frame_offset(w->abi, callee, code, &offset) ||
 	    offset < (int64_t)code->traceable_bytes || frame_is_left(w->abi, callee, code, offset))
 		return;
+	apart_pair(t->apart, b->caller_code, b->shim)->met++;
 	if (stack_push(stack, (struct pyframe){.frame = frame, .code = code->addr, .offset = offset}))
 		target->edges_learnt += calls_sight_bracketed(w, stack, true, is_shim(w, b, SHIM_BEHIND), target->edges);
 }
@@ -225,7 +226,8 @@ static uint32_t find_brackets(const struct target *target, const struct walker *
 	for (uint32_t i = 0; i < apart->count && count - generators < FUNCTIONS; i++) {
 		struct apart_link link = apart_link(apart, apart->frames[(round * GENERATORS + i) % apart->count].frame);
 
-		count += link.shim && find_function(w, t, link, &brackets[count]);
+		count += link.shim && find_function(w, t, link, &brackets[count]) &&
+		         (round % ALL_OF == 0 || apart_pair(apart, brackets[count].caller_code, link.frame)->met < VAIN);
 	}
 	return count;
 }

@@ -112,7 +112,9 @@ void burst_settle(struct target *target, uint64_t end_ns)
 	                   .edges = target->edges,
 	                   .resumed = &target->resumed};
 
-	for (uint32_t i = 0; i < target->thread_count && !target->callees; i++) {
+	if (target->callees || target->interval_ns == 0)
+		return;
+	for (uint32_t i = 0; i < target->thread_count; i++) {
 		struct thread *t = target->threads[i];
 
 		w.now_ns = clock_now_ns();

@@ -24,7 +24,7 @@ struct burst {           /* of a process; zeroed to begin with */
 void burst_earn(struct burst *burst, uint64_t interval_ns, uint32_t count);
 /* Looks at the thread until nothing is owed any more, or the time or the credit is used up. t->seen is none of the tick's any more. */
 void burst_look(struct target *target, struct thread *t, struct walker *w);
-/* Before a process is let go: looks until nothing is owed any more, or for so long. */
+/* Before a process is let go that is read at a fixed rate: looks until nothing is owed any more, or until this time. */
 void burst_settle(struct target *target, uint64_t end_ns);
 
 #endif
