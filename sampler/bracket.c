@@ -20,6 +20,7 @@ struct bracket {
 	raddr_t from;   /* the outermost frame that is read with the caller, … */
 	uint64_t bytes; /* … and how many in all */
 	uint32_t depth; /* of the caller in t->seen; 0: a generator, which is read alone */
+	uint32_t first; /* index of that outermost frame */
 	uint32_t piece; /* the first one */
 };
 
@@ -35,18 +36,18 @@ static struct iovec piece_at(raddr_t addr, uint64_t bytes)
 /* Finds the caller in t->seen, and the frames that lead to it, as far as they count. False: it, or they, are not there. */
 static bool find_context(const struct thread *t, struct bracket *b)
 {
-	uint32_t first;
+	const struct pyframe *frames = t->seen.frames;
 
-	for (b->depth = t->seen.depth; b->depth > 0 && t->seen.frames[b->depth - 1].frame != b->caller; b->depth--)
+	for (b->depth = t->seen.depth; b->depth > 0 && frames[b->depth - 1].frame != b->caller; b->depth--)
 		;
 	if (b->depth == 0)
 		return false;
-	first = b->depth > EDGE_SITES ? b->depth - EDGE_SITES : 0;
-	for (uint32_t i = first; i < b->depth; i++)
-		if (!thread_in_chunks(t, t->seen.frames[i].frame))
+	b->first = b->depth > EDGE_SITES ? b->depth - EDGE_SITES : 0;
+	for (uint32_t i = b->first; i < b->depth; i++) /* in one chunk, as far as addresses tell: what is read goes from the first to the last */
+		if (!thread_in_chunks(t, frames[i].frame) || (i > b->first && frames[i].frame <= frames[i - 1].frame))
 			return false;
-	b->from = t->seen.frames[first].frame;
-	b->caller_code = t->seen.frames[b->depth - 1].code;
+	b->from = frames[b->first].frame;
+	b->caller_code = frames[b->depth - 1].code;
 	return true;
 }
 
@@ -123,7 +124,7 @@ static bool take_callers(const struct walker *w, const struct thread *t, const s
 	if (!bytes || (b->depth ? !stack_copy(stack, &t->seen, b->depth)
 	                        : !stack_push(stack, (struct pyframe){.frame = b->caller, .code = b->caller_code, .generator = true})))
 		return false;
-	for (uint32_t i = stack->depth; i-- > 0 && stack->frames[i].frame >= b->from;) {
+	for (uint32_t i = b->first; i < stack->depth; i++) {
 		struct pyframe *frame = &stack->frames[i];
 		const uint8_t *at = bytes + (frame->frame - b->from);
 		const struct code *code = codes_find(w->codes, frame->code);
@@ -131,7 +132,7 @@ static bool take_callers(const struct walker *w, const struct thread *t, const s
 
 		if (!code || frame_code(w->abi, at) != frame->code || !frame_offset(w->abi, at, code, &offset) ||
 		    (i + 1 < stack->depth && offset != frame->offset) ||
-		    (frame->frame != b->from && !is_on(t, frame_previous(w->abi, at), frame[-1].frame)))
+		    (i > b->first && !is_on(t, frame_previous(w->abi, at), frame[-1].frame)))
 			return false;
 		frame->offset = offset;
 		frame->stored = frame_is_stored(w->abi, at, code);

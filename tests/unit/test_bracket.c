@@ -102,3 +102,16 @@ Test(bracket, but_not_through_a_shim_that_leads_elsewhere, .init = begin, .fini 
 	fake_frame(callee, fake_function("callee"), FAKE_AT_LOAD, FAKE_RUNS, fake.shim + 8);
 	cr_assert_eq(learnt_in(4 * SIGHTINGS), 0);
 }
+
+/* What lies in several chunks cannot be read as one piece. */
+Test(bracket, frames_that_do_not_lie_one_behind_the_other_are_no_context, .init = begin, .fini = fake_coroutine_end)
+{
+	const struct pyframe caller = fake.t->seen.frames[0];
+
+	fake.t->seen.depth = 0;
+	for (int i = 0; i < 2; i++)
+		cr_assert(stack_push(&fake.t->seen, (struct pyframe){.frame = fake.handle + (i ? 8192u : 0u), .code = fake.handle_code}));
+	fake.t->seen.frames[0].frame = fake.handle - 8;
+	cr_assert(stack_push(&fake.t->seen, caller));
+	cr_assert_eq(learnt_in(4 * SIGHTINGS), 0);
+}
