@@ -264,11 +264,13 @@ static int walk_instants(struct walker *w, struct thread *t, raddr_t current)
 	if (!err && !running.code && !w->beyond) {
 		cut_left(w, t, &leaf);
 		cut_generators(t);
-		t->agreed = is_seen(t, named) || t->agreed;
 		if (t->seen.depth == 0)
 			return -EAGAIN;
-		if (t->agreed || current == 0)
+		if (is_seen(t, named) || current == 0) {
+			t->agreed |= current != 0;
 			return 0;
+		}
+		/* What lies right above may be called by a generator that was not found, as well as just being called. */
 		stand = stand_of(t, disagreement_of(t, named, leaf));
 		if (stand == STAND_MOVED)
 			return t->looks < FIRST_LOOKS ? -EAGAIN : 0;
