@@ -143,7 +143,8 @@ struct thread {
 };
 
 enum plan_order {
-	PLAN_SAMPLE,   /* where frames lie outside the data stack, the thread state comes first, and tells which of them ran (running.h) */
+	PLAN_SAMPLE,   /* where frames lie outside the data stack, the thread state comes first, and tells which of them ran (running.h); but not in a
+	                * tick that reads what proves calls */
 	PLAN_LEARN,    /* it always comes behind the data stack: right before what it is to agree with */
 	PLAN_REVERSED, /* what lies outside the other way round, and before the data stack */
 };
