@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A set of 64-bit keys, open addressing. A false "known" needs a 64-bit collision. One thing still, above 400 lines: the rules by which a call
+/* A set of 64-bit keys: a false "known" needs a collision of all 64 bits. One thing still, above 400 lines: the rules by which a call
  * gets into the set, which all weigh the same counts of the same keys. */
 #include "sampler/edges.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "sampler/keyset.h"
 
-#define ROOM_FIRST 1024u
-#define ROOM_MAX   (1u << 18) /* 2 MiB of keys a target */
+#define ROOM_FIRST 1024u /* of the keys that are known */
 
 #define PENDING_ROOM 4096u
 #define PENDING_WAYS 16u /* so many keys of one stack may fall together and still all become known */
@@ -62,8 +61,7 @@ struct tally {
 };
 
 struct edges {
-	uint64_t *keys; /* 0: empty */
-	uint32_t room, count;
+	struct keyset known;
 	uint32_t shift;   /* the rooms below are so many times halved */
 	uint32_t *counts; /* COUNTS; of sites and callees, in the last seconds: halved now and then */
 	uint64_t halved_ns;
@@ -106,13 +104,12 @@ static int make_tables(struct edges *e, uint32_t shift)
 
 int edges_new(struct edges **ret_edges, bool slow)
 {
+	uint32_t shift = slow ? SLOW_SHIFT : 0;
 	struct edges *e = calloc(1, sizeof(*e));
 
 	if (!e)
 		return -ENOMEM;
-	e->room = ROOM_FIRST >> (slow ? SLOW_SHIFT : 0);
-	e->keys = calloc(e->room, sizeof(*e->keys));
-	if (!e->keys || make_tables(e, slow ? SLOW_SHIFT : 0) != 0) {
+	if (keyset_init(&e->known, ROOM_FIRST >> shift) != 0 || make_tables(e, shift) != 0) {
 		edges_free(e);
 		return -ENOMEM;
 	}
@@ -130,49 +127,19 @@ void edges_free(struct edges *e)
 {
 	if (!e)
 		return;
-	free(e->keys);
+	keyset_release(&e->known);
 	free_tables(e);
 	free(e);
 }
 
-static uint32_t place_of(const uint64_t *keys, uint32_t room, uint64_t key)
-{
-	uint32_t i = (uint32_t)(key >> 20) & (room - 1);
-
-	while (keys[i] != 0 && keys[i] != key)
-		i = (i + 1) & (room - 1);
-	return i;
-}
-
 bool edges_has(const struct edges *e, uint64_t key)
 {
-	return e->keys[place_of(e->keys, e->room, key)] == key;
+	return keyset_has(&e->known, key);
 }
 
 static void add(struct edges *e, uint64_t key)
 {
-	uint32_t place = place_of(e->keys, e->room, key);
-
-	if (e->keys[place] == key)
-		return;
-	if (2 * (e->count + 1) > e->room) {
-		uint64_t *keys = e->room < ROOM_MAX ? calloc(2 * (size_t)e->room, sizeof(*keys)) : NULL;
-
-		if (!keys) {
-			memset(e->keys, 0, e->room * sizeof(*e->keys));
-			e->count = 0;
-		} else {
-			for (uint32_t i = 0; i < e->room; i++)
-				if (e->keys[i] != 0)
-					keys[place_of(keys, 2 * e->room, e->keys[i])] = e->keys[i];
-			free(e->keys);
-			e->keys = keys;
-			e->room *= 2;
-		}
-		place = place_of(e->keys, e->room, key);
-	}
-	e->keys[place] = key;
-	e->count++;
+	keyset_add(&e->known, key);
 }
 
 static uint32_t set_of(const struct edges *e, uint64_t key)
@@ -342,14 +309,11 @@ bool edges_sight_proven(struct edges *e, const struct call *call, uint64_t now_n
 
 bool edges_sight_bracketed(struct edges *e, const struct call *call, bool whole, bool survived)
 {
-	/* What a caller was not given it calls whoever called it. */
+	/* What a caller was not given it calls whoever called it; but where it calls several, who called it may tell. */
 	bool alone = !call->given && !edges_has(e, edge_of(call));
 	uint64_t key = alone ? edge_of(call) : call->key;
-	uint32_t all, met, survivals;
+	uint32_t all = survived ? edges_tally(e, hash_combine(call->callee, 2), 0) : 0, met, survivals;
 
-	if (call->given && !whole)
-		return false;
-	all = survived ? edges_tally(e, hash_combine(call->callee, 2), 0) : 0;
 	if (edges_has(e, key) || (!alone && !whole))
 		return false;
 	met = edges_tally(e, hash_combine(key, 1), 0);

@@ -50,8 +50,8 @@ bool edges_sight_key(struct edges *edges, uint64_t key, uint64_t now_ns);
 /* Seen to be its caller's callee before and behind the reading of the caller. True: known, by its share of all that was seen so of the callee; where the
  * caller was not given what it calls, whoever led to it. */
 bool edges_sight_proven(struct edges *edges, const struct call *call, uint64_t now_ns);
-/* Its caller was read while the callee ran, which `survived` the reading, or did not; `whole`: all that led to it is told by its key. True: known, by the share that survived, and by its share of all
- * survivals of the callee. */
+/* Its caller was read while the callee ran, which `survived` the reading, or did not; `whole`: all that led to it is told by its key. True:
+ * known, by the share that survived, and by its share of all survivals of the callee. */
 bool edges_sight_bracketed(struct edges *edges, const struct call *call, bool whole, bool survived);
 /* Seen while nothing moved: known. */
 void edges_learn(struct edges *edges, const struct call *call);

@@ -399,7 +399,7 @@ Test(edges, what_a_caller_was_given_is_known_with_all_that_led_to_it_only)
 
 	there.key = hash_combine(call.key, 7) | 1;
 	call.given = there.given = true;
-	for (int i = 0; i < 100; i++)
+	for (int i = 0; i < 10; i++)
 		cr_assert_not(edges_sight_bracketed(e, &call, false, true));
 	for (int i = 0; i < 8; i++)
 		edges_sight_bracketed(e, &call, true, true);
