@@ -134,12 +134,22 @@ static int walk_standing(struct walker *w, struct thread *t, raddr_t current, bo
 	return err;
 }
 
+/* Where the thread stands, the thread state is right; else it is to be read again. */
+static int stand_or_again(struct walker *w, struct thread *t, raddr_t current, enum stand stand)
+{
+	bool refuted;
+	int err;
+
+	if (stand != STAND_STANDS || current == 0)
+		return -EAGAIN;
+	err = walk_standing(w, t, current, &refuted);
+	return refuted ? -EAGAIN : err;
+}
+
 /* The frames do not tell what the stack is. A thread can stand like that, switched out between two stores. */
 static int judge_untold(struct walker *w, struct thread *t, raddr_t current)
 {
 	struct disagreement now = {.current = current};
-	bool refuted;
-	int err;
 
 	if (w->grew || w->exhausted || w->doubted)
 		return -EAGAIN;
@@ -147,10 +157,7 @@ static int judge_untold(struct walker *w, struct thread *t, raddr_t current)
 		now.leaf = t->seen.frames[t->seen.depth - 1].frame;
 		now.offset = t->seen.frames[t->seen.depth - 1].offset;
 	}
-	if (stand_of(t, now) != STAND_STANDS)
-		return -EAGAIN;
-	err = walk_standing(w, t, current, &refuted);
-	return refuted ? -EAGAIN : err;
+	return stand_or_again(w, t, current, stand_of(t, now));
 }
 
 /* The frames of the data stack, and those that they lead to; and whether the thread state agrees. */
@@ -244,7 +251,6 @@ static int walk_instants(struct walker *w, struct thread *t, raddr_t current)
 	raddr_t named = running_named(w, t, current), leaf;
 	struct running running;
 	enum stand stand;
-	bool refuted;
 	int err;
 
 	w->chase = true;
@@ -272,24 +278,14 @@ static int walk_instants(struct walker *w, struct thread *t, raddr_t current)
 		}
 		/* What lies right above may be called by a generator that was not found, as well as just being called. */
 		stand = stand_of(t, disagreement_of(t, named, leaf));
-		if (stand == STAND_MOVED)
-			return t->looks < FIRST_LOOKS ? -EAGAIN : 0;
-		if (stand == STAND_SAME)
-			return -EAGAIN;
-		err = walk_standing(w, t, current, &refuted);
-		return refuted ? -EAGAIN : err;
+		return stand == STAND_MOVED && t->looks == FIRST_LOOKS ? 0 : stand_or_again(w, t, current, stand);
 	}
 	if (!err && running.code && cut_called_since(t, running.generator)) {
 		t->agreed = true;
 		t->stands = 0;
 		return 0;
 	}
-	if (stand_of(t, disagreement_of(t, named, leaf)) == STAND_STANDS && current) {
-		err = walk_standing(w, t, current, &refuted);
-		if (!refuted)
-			return err;
-	}
-	return -EAGAIN;
+	return stand_or_again(w, t, current, stand_of(t, disagreement_of(t, named, leaf)));
 }
 
 int look_walk(struct walker *w, struct thread *t)
