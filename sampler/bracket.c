@@ -4,23 +4,22 @@
 #include "base/hash.h"
 #include "sampler/calls.h"
 
-#define GENERATORS  8u   /* in one go */
-#define FUNCTIONS   4u
-#define PIECES      6u   /* of one, at most */
-#define SPAN_MAX    2048 /* bytes of the data stack, from the outermost frame that tells of the call, to the callee */
-
-#define ALL_OF      8    /* of so many times, one is for all: also where some call by the same caller is known, or it seems to be in vain */
-#define VAIN        32u  /* after so many readings, when … */
-#define VAIN_OF     8u   /* … not one of so many has proven something */
+#define GENERATORS 8u /* in one go */
+#define FUNCTIONS  4u
+#define PIECES     6u   /* of one, at most */
+#define SPAN_MAX   2048 /* bytes of the data stack, from the outermost frame that tells of the call, to the callee */
+#define ABOVE_MAX  64u  /* frames above the caller in the latest stack: another one has fewer */
+#define ALL_OF     8    /* of so many times, one is for all: also where some call by the same caller is known, or it seems to be in vain */
+#define VAIN       32u  /* after so many readings, when … */
+#define VAIN_OF    8u   /* … not one of so many has proven something */
 
 struct bracket {
 	struct apart_link callee; /* a generator; .frame 0: a function, whose frame lies on the caller's */
 	raddr_t shim;             /* through which C called it; 0: none */
-	raddr_t caller, caller_code;
-	raddr_t from;   /* the outermost frame that is read with the caller, … */
-	uint64_t bytes; /* … and how many in all */
-	uint32_t depth; /* of the caller in t->seen; 0: a generator, which is read alone */
-	uint32_t first; /* index of that outermost frame */
+	struct pyframe callers[EDGE_SITES]; /* the caller, and before it as much of what led to it as counts, which is read with it */
+	uint32_t caller_count;
+	bool whole;     /* all that counts; else the caller is a generator, and alone */
+	uint64_t bytes; /* of the callers, and of a function that is the callee */
 	uint32_t piece; /* the first one */
 };
 
@@ -33,62 +32,71 @@ static struct iovec piece_at(raddr_t addr, uint64_t bytes)
 	return (struct iovec){.iov_base = (void *)(uintptr_t)addr, .iov_len = bytes};
 }
 
-/* Finds the caller in t->seen, and the frames that lead to it, as far as they count. False: it, or they, are not there. */
-static bool find_context(const struct thread *t, struct bracket *b)
+static const struct pyframe *caller_of(const struct bracket *b)
+{
+	return &b->callers[b->caller_count - 1];
+}
+
+/* Finds the caller in t->seen, and the frames that led to it, as far as they count. False: it, or they, are not there. */
+static bool find_callers(const struct thread *t, raddr_t caller, struct bracket *b)
 {
 	const struct pyframe *frames = t->seen.frames;
+	uint32_t depth = t->seen.depth;
 
-	for (b->depth = t->seen.depth; b->depth > 0 && frames[b->depth - 1].frame != b->caller; b->depth--)
-		;
-	if (b->depth == 0)
+	while (depth > 0 && frames[depth - 1].frame != caller && t->seen.depth - depth < ABOVE_MAX)
+		depth--;
+	if (depth == 0 || frames[depth - 1].frame != caller)
 		return false;
-	b->first = b->depth > EDGE_SITES ? b->depth - EDGE_SITES : 0;
-	for (uint32_t i = b->first; i < b->depth; i++) /* in one chunk, as far as addresses tell: what is read goes from the first to the last */
-		if (!thread_in_chunks(t, frames[i].frame) || (i > b->first && frames[i].frame <= frames[i - 1].frame))
+	b->whole = true;
+	b->caller_count = depth < EDGE_SITES ? depth : EDGE_SITES;
+	for (uint32_t i = 0; i < b->caller_count; i++) {
+		b->callers[i] = frames[depth - b->caller_count + i];
+		/* As far as addresses tell, in one chunk: what is read goes from the first to the last. */
+		if (!thread_in_chunks(t, b->callers[i].frame) || (i > 0 && b->callers[i].frame <= b->callers[i - 1].frame))
 			return false;
-	b->from = frames[b->first].frame;
-	b->caller_code = frames[b->depth - 1].code;
+	}
 	return true;
 }
 
-/* What resumed the generator that is remembered to lie there. False: it is not known, or what led to it. */
-static bool find_generator(const struct walker *w, const struct thread *t, struct apart_link callee, struct bracket *ret_bracket)
+/* Whether it can be read in one piece: the callers, and so many bytes from the last one on. */
+static bool fits(struct bracket *b, uint64_t bytes)
 {
-	struct bracket b = {.callee = callee, .caller = callee.previous};
-	struct apart_link caller = apart_link(t->apart, b.caller);
+	b->bytes = caller_of(b)->frame - b->callers[0].frame + bytes;
+	return b->bytes <= SPAN_MAX;
+}
 
-	if (caller.shim) {
-		b.shim = b.caller;
-		b.caller = caller.previous;
+/* What resumed the generator that is remembered to lie there. False: it is not known, or what led to it. */
+static bool find_generator(const struct walker *w, const struct thread *t, struct apart_link callee, struct bracket *b)
+{
+	raddr_t caller = callee.previous;
+	struct apart_link link = apart_link(t->apart, caller);
+	const struct code *code;
+
+	*b = (struct bracket){.callee = callee};
+	if (link.shim) {
+		b->shim = caller;
+		caller = link.previous;
 	}
-	if (thread_in_chunks(t, b.caller)) {
-		if (!find_context(t, &b))
-			return false;
-	} else {
-		if (b.shim || caller.frame == 0)
-			return false;
-		b.from = b.caller;
-		b.caller_code = caller.code;
-	}
-	b.bytes = b.caller - b.from + (uint64_t)w->abi->frame.bytes;
-	*ret_bracket = b;
-	return b.bytes <= SPAN_MAX;
+	if (thread_in_chunks(t, caller))
+		return find_callers(t, caller, b) && fits(b, (uint64_t)w->abi->frame.bytes);
+	code = b->shim || link.frame == 0 ? NULL : codes_find(w->codes, link.code);
+	if (!code || code->given) /* what was given to it depends on what led to it */
+		return false;
+	b->callers[0] = (struct pyframe){.frame = caller, .code = code->addr, .generator = true};
+	b->caller_count = 1;
+	return fits(b, (uint64_t)w->abi->frame.bytes);
 }
 
 /* What C called a function for, through the shim that is remembered to lie there: that has its frame behind the caller's. */
-static bool find_function(const struct walker *w, const struct thread *t, struct apart_link shim, struct bracket *ret_bracket)
+static bool find_function(const struct walker *w, const struct thread *t, struct apart_link shim, struct bracket *b)
 {
-	struct bracket b = {.shim = shim.frame, .caller = shim.previous};
 	const struct code *code;
 
-	if (!thread_in_chunks(t, b.caller) || !find_context(t, &b))
+	*b = (struct bracket){.shim = shim.frame};
+	if (!find_callers(t, shim.previous, b))
 		return false;
-	code = codes_find(w->codes, b.caller_code);
-	if (!code)
-		return false;
-	b.bytes = b.caller - b.from + code->frame_bytes + (uint64_t)w->abi->frame.bytes;
-	*ret_bracket = b;
-	return b.bytes <= SPAN_MAX;
+	code = codes_find(w->codes, caller_of(b)->code);
+	return code && fits(b, code->frame_bytes + (uint64_t)w->abi->frame.bytes);
 }
 
 /* The generator as it was read: where it stands, running on top of what it was linked to. Below 0: it does not. */
@@ -116,26 +124,25 @@ static bool is_on(const struct thread *t, raddr_t previous, raddr_t below)
 	return link.shim && link.previous == below;
 }
 
-/* The caller, and what led to it, into `stack`. False: it is another one. */
+/* The callers as they were read, into `stack`. False: one is another, or has gone on, but for the last one. */
 static bool take_callers(const struct walker *w, const struct thread *t, const struct bracket *b, const uint8_t *bytes,
                          struct pystack *stack)
 {
 	stack->depth = 0;
-	if (!bytes || (b->depth ? !stack_copy(stack, &t->seen, b->depth)
-	                        : !stack_push(stack, (struct pyframe){.frame = b->caller, .code = b->caller_code, .generator = true})))
-		return false;
-	for (uint32_t i = b->first; i < stack->depth; i++) {
-		struct pyframe *frame = &stack->frames[i];
-		const uint8_t *at = bytes + (frame->frame - b->from);
-		const struct code *code = codes_find(w->codes, frame->code);
+	for (uint32_t i = 0; i < b->caller_count; i++) {
+		struct pyframe frame = b->callers[i];
+		const uint8_t *at = bytes ? bytes + (frame.frame - b->callers[0].frame) : NULL;
+		const struct code *code = codes_find(w->codes, frame.code);
 		int64_t offset;
 
-		if (!code || frame_code(w->abi, at) != frame->code || !frame_offset(w->abi, at, code, &offset) ||
-		    (i + 1 < stack->depth && offset != frame->offset) ||
-		    (i > b->first && !is_on(t, frame_previous(w->abi, at), frame[-1].frame)))
+		if (!at || !code || frame_code(w->abi, at) != frame.code || !frame_offset(w->abi, at, code, &offset) ||
+		    (i + 1 < b->caller_count && offset != frame.offset) ||
+		    (i > 0 && !is_on(t, frame_previous(w->abi, at), b->callers[i - 1].frame)))
 			return false;
-		frame->offset = offset;
-		frame->stored = frame_is_stored(w->abi, at, code);
+		frame.offset = offset;
+		frame.stored = frame_is_stored(w->abi, at, code);
+		if (!stack_push(stack, frame))
+			return false;
 	}
 	return true;
 }
@@ -143,7 +150,7 @@ static bool take_callers(const struct walker *w, const struct thread *t, const s
 /* Whether the caller stands in this piece as it does in the one between the two of the callee. */
 static bool stands(const struct walker *w, const struct bracket *b, uint32_t which)
 {
-	uint64_t from = b->caller - b->from;
+	uint64_t from = caller_of(b)->frame - b->callers[0].frame;
 	const uint8_t *bytes = plan_bytes(w->plan, b->piece + which), *between = plan_bytes(w->plan, b->piece + CALLER);
 
 	return bytes && frame_code(w->abi, bytes + from) == frame_code(w->abi, between + from) &&
@@ -154,7 +161,7 @@ static bool is_shim(const struct walker *w, const struct bracket *b, uint32_t wh
 {
 	const uint8_t *shim = plan_bytes(w->plan, b->piece + which);
 
-	return shim && frame_is_shim(w->abi, shim) && frame_previous(w->abi, shim) == b->caller;
+	return shim && frame_is_shim(w->abi, shim) && frame_previous(w->abi, shim) == caller_of(b)->frame;
 }
 
 static void judge_generator(struct target *target, struct walker *w, struct thread *t, const struct bracket *b)
@@ -166,7 +173,7 @@ static void judge_generator(struct target *target, struct walker *w, struct thre
 
 	if (offset < 0 || !take_callers(w, t, b, plan_bytes(w->plan, b->piece + CALLER), stack) || !stands(w, b, CALLER_BEFORE))
 		return;
-	pair = apart_pair(t->apart, b->caller_code, b->callee.code);
+	pair = apart_pair(t->apart, caller_of(b)->code, b->callee.code);
 	pair->met++;
 	survived = runs_at(w, b, CALLEE_BEHIND) >= 0 && stands(w, b, CALLER_BEHIND) && (!b->shim || is_shim(w, b, SHIM));
 	pair->survived += survived;
@@ -175,7 +182,7 @@ static void judge_generator(struct target *target, struct walker *w, struct thre
 	                                       .offset = offset,
 	                                       .generator = true,
 	                                       .direct = !b->shim && !frame_is_entry(w->abi, plan_bytes(w->plan, b->piece + CALLEE_BEFORE))}))
-		target->edges_learnt += calls_sight_bracketed(w, stack, b->depth > 0, survived, target->edges);
+		target->edges_learnt += calls_sight_bracketed(w, stack, b->whole, survived, target->edges);
 }
 
 static void judge_function(struct target *target, struct walker *w, struct thread *t, const struct bracket *b)
@@ -188,14 +195,13 @@ static void judge_function(struct target *target, struct walker *w, struct threa
 
 	if (!is_shim(w, b, SHIM_BEFORE) || !take_callers(w, t, b, bytes, stack))
 		return;
-	code = codes_find(w->codes, b->caller_code);
-	frame = b->caller + code->frame_bytes;
-	callee = bytes + (frame - b->from);
+	callee = bytes + b->bytes - w->abi->frame.bytes; /* the last of what was read */
+	frame = b->callers[0].frame + (uint64_t)(callee - bytes);
 	code = codes_find(w->codes, frame_code(w->abi, callee));
 	if (!code || frame_previous(w->abi, callee) != b->shim || !frame_offset(w->abi, callee, code, &offset) ||
 	    offset < (int64_t)code->traceable_bytes || frame_is_left(w->abi, callee, code, offset))
 		return;
-	apart_pair(t->apart, b->caller_code, b->shim)->met++;
+	apart_pair(t->apart, caller_of(b)->code, b->shim)->met++;
 	if (stack_push(stack, (struct pyframe){.frame = frame, .code = code->addr, .offset = offset}))
 		target->edges_learnt += calls_sight_bracketed(w, stack, true, is_shim(w, b, SHIM_BEHIND), target->edges);
 }
@@ -203,7 +209,7 @@ static void judge_function(struct target *target, struct walker *w, struct threa
 /* Whether readings of it prove something: not of a generator that runs for less time than they take. */
 static bool is_worth(struct apart *apart, const struct bracket *b)
 {
-	const struct apart_pair *pair = apart_pair(apart, b->caller_code, b->callee.code);
+	const struct apart_pair *pair = apart_pair(apart, caller_of(b)->code, b->callee.code);
 
 	return pair->met < VAIN || pair->survived * VAIN_OF > pair->met;
 }
@@ -220,7 +226,7 @@ static uint32_t find_brackets(const struct target *target, const struct walker *
 
 		if (link.frame != 0 && !link.shim && find_generator(w, t, link, b) &&
 		    (round % ALL_OF == 0 ||
-		     (is_worth(apart, b) && !calls_know_pair(w, b->caller_code, link.code, target->edges))))
+		     (is_worth(apart, b) && !calls_know_pair(w, caller_of(b)->code, link.code, target->edges))))
 			count++;
 	}
 	generators = count;
@@ -228,7 +234,7 @@ static uint32_t find_brackets(const struct target *target, const struct walker *
 		struct apart_link link = apart_link(apart, apart->frames[(round * GENERATORS + i) % apart->count].frame);
 
 		count += link.shim && find_function(w, t, link, &brackets[count]) &&
-		         (round % ALL_OF == 0 || apart_pair(apart, brackets[count].caller_code, link.frame)->met < VAIN);
+		         (round % ALL_OF == 0 || apart_pair(apart, caller_of(&brackets[count])->code, link.frame)->met < VAIN);
 	}
 	return count;
 }
@@ -236,7 +242,7 @@ static uint32_t find_brackets(const struct target *target, const struct walker *
 /* Adds what is read of one. How many pieces. */
 static uint32_t add_pieces(const struct walker *w, const struct bracket *b, struct iovec *pieces)
 {
-	struct iovec callers = piece_at(b->from, b->bytes), shim = piece_at(b->shim, (uint64_t)w->abi->frame.bytes);
+	struct iovec callers = piece_at(b->callers[0].frame, b->bytes), shim = piece_at(b->shim, (uint64_t)w->abi->frame.bytes);
 	struct iovec callee = piece_at(b->callee.frame, (uint64_t)w->abi->frame.bytes);
 
 	if (b->callee.frame == 0) {
