@@ -13,7 +13,7 @@
 #include "sampler/still.h"
 #include "sampler/target.h"
 
-#define SETTLE_NS (200 * NS_PER_MS) /* at the end, for what is owed in all processes */
+#define SETTLE_NS     (200 * NS_PER_MS) /* at the end, for what is owed in all processes */
 #define PARKED_TICKS  2 /* of the scheduler, that an interval takes at least where processes are parked */
 #define PARK_AFTER_NS (500 * NS_PER_MS)
 #define SKIP_PART     128 /* of the ticks that it has been parked for, the clock is not read */

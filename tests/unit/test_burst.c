@@ -4,6 +4,8 @@
 #include <criterion/criterion.h>
 
 #include "base/clock.h"
+#include "sampler/owed.h"
+#include "tests/unit/fake_coroutine.h"
 
 #define INTERVAL_NS (10 * NS_PER_MS)
 #define MINUTE_NS   (60 * NS_PER_S)
@@ -63,4 +65,41 @@ Test(burst, one_is_half_a_millisecond_at_most)
 	cr_expect_eq(burst.most_ns, 500 * NS_PER_US);
 	burst_earn(&burst, NS_PER_MS, 1);
 	cr_expect_eq(burst.most_ns, 250 * NS_PER_US);
+}
+
+static void begin_with_owed(void)
+{
+	struct owed owed = {.thread = 1, .function = 7, .count = 1, .t_first_ns = 1, .t_last_ns = 1};
+
+	fake_coroutine_begin(12);
+	fake.t->id = 1;
+	fake.target->proc.abi = *fake.abi;
+	fake.target->threads = &fake.t;
+	fake.target->thread_count = 1;
+	fake.target->interval_ns = INTERVAL_NS;
+	cr_assert(owed_add(fake.target, &owed));
+}
+
+Test(burst, what_is_owed_at_the_end_is_looked_for_a_while, .init = begin_with_owed, .fini = fake_coroutine_end)
+{
+	uint64_t end_ns = clock_now_ns() + 2 * NS_PER_MS;
+
+	burst_settle(fake.target, end_ns);
+	cr_expect_gt(fake.target->facts.confirms, 1);
+	cr_expect_geq(clock_now_ns(), end_ns);
+	cr_expect_eq(fake.target->owed_count, 1, "it was not seen");
+}
+
+Test(burst, but_not_what_other_threads_are_owed, .init = begin_with_owed, .fini = fake_coroutine_end)
+{
+	fake.t->id = 2;
+	burst_settle(fake.target, clock_now_ns() + NS_PER_S);
+	cr_expect_eq(fake.target->facts.confirms, 0);
+}
+
+Test(burst, and_not_unthrottled, .init = begin_with_owed, .fini = fake_coroutine_end)
+{
+	fake.target->interval_ns = 0;
+	burst_settle(fake.target, clock_now_ns() + NS_PER_S);
+	cr_expect_eq(fake.target->facts.confirms, 0);
 }
