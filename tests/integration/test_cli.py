@@ -184,6 +184,7 @@ class NoTarget(cli.Folder):
 class DumpAndDoctor(cli.Folder):
     def test_dump_json(self):
         with support.Target(support.newest(), "parked.py") as target:
+            target.wait_still()  # the thread that reports ends behind its report
             done = self.sampled("dump", target.pid, "--json")
             self.assertEqual((done.returncode, done.stderr), (cli.DONE, b""))
             dump = json.loads(done.stdout)
