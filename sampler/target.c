@@ -233,7 +233,8 @@ int target_sample_once(struct target *target, struct ring *ring, const struct sa
 
 		err = target_tick(target, clock_now_ns());
 		take_late(target, &stopper, end_ns);
-		if ((all_lost(target) == lost && target->held_count == 0 && !any_waits(target)) ||
+		if ((all_lost(target) == lost && target->held_count == 0 && target->owed_count == 0 &&
+		     !any_waits(target)) ||
 		    clock_now_ns() >= end_ns)
 			break; /* each thread's stack has been whole */
 		ring_wake(ring);

@@ -196,6 +196,13 @@ class DumpAndDoctor(cli.Folder):
             self.assertEqual(text.count("\nThread "), len(dump["threads"]))
             self.assertNotIn("\033", text)
 
+    def test_dump_waits_for_what_is_put_off(self):
+        """A stack on generators is put off in one first look of twenty-five."""
+        with support.Target(support.newest(), "parked.py") as target:
+            target.wait_still()
+            for _ in range(60):
+                self.assertEqual(self.sampled("dump", target.pid, "--json").stderr, b"")
+
     def test_dump_names_system_calls(self):
         """Of threads that are blocked; of who runs there is none."""
         script = self.path("program.py")
