@@ -172,6 +172,9 @@ static void print_triggers(const struct service_status *status, struct buf *to)
 	for (size_t i = 0; i < count; i++)
 		add_labelled(to, "sampled_trigger_suppressed_total", "trigger", status->triggers[i].name,
 		             status->triggers[i].suppressed);
+	add_counter(to, "sampled_trigger_unfollowed_total",
+	            "Slices above a trigger's bound that were not followed, for their number.",
+	            status->triggers_unfollowed);
 }
 
 void metrics_print(const struct service_status *status, struct buf *to)

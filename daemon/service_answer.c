@@ -162,6 +162,7 @@ static int make_status(struct service *s, struct service_status *ret_status)
 		.trigger_count = c->trigger_count,
 		.reloads = s->reloads,
 		.reloads_failed = s->reloads_failed,
+		.triggers_unfollowed = triggers_unfollowed(s->triggers),
 		.log_suppressed = service_log_suppressed(),
 	};
 

@@ -56,6 +56,7 @@ struct service_status {
 	uint64_t spool_files, spool_bytes, spool_dropped; /* dropped: files that went unread */
 	const struct trigger_status *triggers;
 	size_t trigger_count;
+	uint64_t triggers_unfollowed; /* slices above a bound that were not followed, for their number */
 	uint64_t reloads, reloads_failed, log_suppressed;
 };
 

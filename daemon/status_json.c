@@ -156,6 +156,7 @@ void status_print_json(const struct service_status *status, const struct status_
 	add_history(status, to);
 	add_disk(status, to);
 	add_triggers(status, to);
+	add_number(to, ",", "triggers_unfollowed", status->triggers_unfollowed);
 	add_number(to, ",", "reloads", status->reloads);
 	add_number(to, ",", "reloads_failed", status->reloads_failed);
 	add_number(to, ",", "log_suppressed", status->log_suppressed);

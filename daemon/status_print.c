@@ -121,6 +121,9 @@ static void print_triggers(const struct service_status *status, struct buf *to)
 		buf_printf(to, ": fired %s, held back %s\n", count_text(trigger->fired),
 		           count_text(trigger->suppressed));
 	}
+	if (status->triggers_unfollowed)
+		line(to, "", "%s slices above a bound were not followed: too many processes at a time",
+		     count_text(status->triggers_unfollowed));
 }
 
 static void print_cost(const struct service_status *status, struct buf *to)

@@ -181,10 +181,3 @@ void triggers_feed(struct triggers *t, const struct trigger_slice *slice,
 			                                   .value = value});
 	}
 }
-
-void triggers_forget(struct triggers *t, pid_t pid, uint64_t start_time)
-{
-	for (size_t i = t->count; i-- > 0;)
-		if (t->followed[i].pid == pid && t->followed[i].start_time == start_time)
-			drop(t, &t->followed[i]);
-}

@@ -46,8 +46,6 @@ void triggers_free(struct triggers *triggers);
 /* Slices of a target come in the order of time. due() is called for each dump that is to be made now. */
 void triggers_feed(struct triggers *triggers, const struct trigger_slice *slice,
                    void (*due)(void *context, const struct trigger_due *due), void *context);
-/* A target is gone. */
-void triggers_forget(struct triggers *triggers, pid_t pid, uint64_t start_time);
 
 struct trigger_counts {
 	uint64_t fired;
@@ -55,7 +53,7 @@ struct trigger_counts {
 };
 
 struct trigger_counts triggers_counts(const struct triggers *triggers, size_t trigger);
-/* Targets above a threshold that were not followed, since there were too many. */
+/* Slices of targets above a threshold that were not followed, since there were too many. */
 uint64_t triggers_unfollowed(const struct triggers *triggers);
 
 #endif

@@ -275,23 +275,3 @@ int pyobj_dict_get(const struct remote *r, const struct pyabi *abi, raddr_t dict
 
 	return err != 0 ? err : pykeys_get(r, abi, keys, values, key, ret_value);
 }
-
-struct each {
-	int (*fn)(void *context, raddr_t key, raddr_t value);
-	void *context;
-};
-
-static int call_each(void *context, const struct pykey *key)
-{
-	struct each *each = context;
-
-	return each->fn(each->context, key->key, key->value);
-}
-
-int pyobj_dict_each(const struct remote *r, const struct pyabi *abi, raddr_t dict,
-                    int (*fn)(void *context, raddr_t key, raddr_t value), void *context)
-{
-	struct each each = {.fn = fn, .context = context};
-
-	return pydict_walk(r, abi, dict, call_each, &each);
-}

@@ -23,11 +23,6 @@ int pyobj_type_name(const struct remote *r, const struct pyabi *abi, raddr_t obj
 /* dict[key] for a str key: the value's address in *ret_value. -ENOENT: no such key. At most 65,536 entries are looked at. */
 int pyobj_dict_get(const struct remote *r, const struct pyabi *abi, raddr_t dict, const char *key, raddr_t *ret_value);
 
-/* Calls fn for each (key object, value object) of a dict; stops when fn returns not 0 and returns that. At most
- * 65,536 entries. */
-int pyobj_dict_each(const struct remote *r, const struct pyabi *abi, raddr_t dict,
-                    int (*fn)(void *context, raddr_t key, raddr_t value), void *context);
-
 /* The attribute of an ordinary instance (from its values or __dict__, not from its class). -ENOENT: none. */
 int pyobj_attr(const struct remote *r, const struct pyabi *abi, raddr_t object, const char *name, raddr_t *ret_value);
 

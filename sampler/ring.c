@@ -156,11 +156,6 @@ void ring_commit(struct ring *ring)
 	atomic_store_explicit(&ring->tail, tail, memory_order_release);
 }
 
-void ring_cancel(struct ring *ring)
-{
-	ring->reserved_bytes = 0;
-}
-
 /* Why no wake-up is lost: `sleeping` is written by read-modify-writes alone, so they stand in one order, and each acquires what
  * came before it. Either our exchange comes after the consumer's: then it reads 1 and wakes. Or it comes before: then the
  * consumer's exchange acquires our tail (or closed), and its second look in ring_wait() finds the record. A plain load

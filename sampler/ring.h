@@ -20,8 +20,6 @@ void ring_free(struct ring *ring);
 void *ring_reserve(struct ring *ring, uint32_t bytes, uint32_t type);
 /* Producer: gives the reserved record to the consumer; does not wake it. */
 void ring_commit(struct ring *ring);
-/* Producer: forgets the reserved record. */
-void ring_cancel(struct ring *ring);
 /* Producer: no more records will come. Wakes the consumer. */
 void ring_close(struct ring *ring);
 /* Producer: wakes a consumer that sleeps in ring_wait(), if one does. A system call only in that case. */

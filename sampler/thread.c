@@ -238,7 +238,6 @@ void thread_slim(struct thread *t)
 	t->seen = (struct pystack){0};
 }
 
-/* How much of a chunk's copy is as it was. */
 void thread_release(struct thread *t)
 {
 	oncpu_release(&t->oncpu);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sampler/pydict.h"
 #include "tests/unit/fake_objects.h"
 
 enum { MANAGED_DICT = 1 << 4, INLINE_VALUES = 1 << 2 };
@@ -59,15 +60,15 @@ Test(pyobj, dict_with_holes, .init = fake_reset)
 	}
 }
 
-static int count_entries(void *context, raddr_t key, raddr_t value)
+static int count_entries(void *context, const struct pykey *key)
 {
 	uint64_t *count = context;
 
-	cr_assert(key != 0 && value == 0x1000 + *count);
+	cr_assert(key->key != 0 && key->value == 0x1000 + *count);
 	return ++*count == 777 ? 42 : 0;
 }
 
-Test(pyobj, dict_each_in_many_batches, .init = fake_reset)
+Test(pyobj, dict_walk_in_many_batches, .init = fake_reset)
 {
 	enum { MANY = 700 };
 	static raddr_t keys[MANY + 100], values[MANY + 100];
@@ -90,11 +91,11 @@ Test(pyobj, dict_each_in_many_batches, .init = fake_reset)
 			cr_assert(get(abi, dict, name, &value) == 0 && value == values[size - 1], "%zu entries", size);
 		}
 		dict = fake_dict(abi, FAKE_UNICODE, keys, values, MANY);
-		cr_assert(pyobj_dict_each(fake_remote(), abi, dict, count_entries, &count) == 0 && count == MANY);
+		cr_assert(pydict_walk(fake_remote(), abi, dict, count_entries, &count) == 0 && count == MANY);
 		cr_assert(get(abi, dict, "k699", &value) == 0 && value == 0x1000 + 699);
 		count = 0;
 		dict = fake_dict(abi, FAKE_SPLIT, keys, values, MANY + 100);
-		cr_assert(pyobj_dict_each(fake_remote(), abi, dict, count_entries, &count) == 42 && count == 777);
+		cr_assert(pydict_walk(fake_remote(), abi, dict, count_entries, &count) == 42 && count == 777);
 	}
 }
 

@@ -110,17 +110,6 @@ Test(ring, records_do_not_wrap)
 	}
 }
 
-Test(ring, a_cancelled_record_was_never_there)
-{
-	cr_assert_not_null(ring_reserve(ring, 64, REC_STACK));
-	ring_cancel(ring);
-	cr_assert_null(ring_peek(ring));
-	ring_commit(ring); /* nothing is reserved: nothing to give */
-	cr_assert_null(ring_peek(ring));
-	cr_assert(put(16, REC_MARK, 3));
-	take(16, REC_MARK, 3);
-}
-
 Test(ring, is_at_its_end_when_closed_and_empty)
 {
 	cr_assert(put(16, REC_MARK, 1));

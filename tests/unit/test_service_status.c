@@ -64,6 +64,7 @@ static const struct service_status status = {
 	.dump_bytes = 5 << 20,
 	.triggers = triggers,
 	.trigger_count = 2,
+	.triggers_unfollowed = 9,
 	.reloads = 1,
 	.log_suppressed = 8,
 };
@@ -112,6 +113,7 @@ Test(service_status, text)
 	expect(text, "one tick in 2 is taken\n");
 	expect(text, "history     3.0 MiB of 48.0 MiB, back to 60.00 s ago\n");
 	expect(text, "merged_minute 12\n");
+	expect(text, "            9 slices above a bound were not followed: too many processes at a time\n");
 	cr_assert_null(strchr(text, '\x1b'));
 	expect(print(status_print, &user),
 	       "targets     1 sampled, 0 waiting, 1 failed, 0 excluded (those of others are not shown)\n");
@@ -137,7 +139,7 @@ Test(service_status, json_is_read_by_jq)
 
 	cr_assert_eq(feed("jq",
 	                  "-e '.targets.sampled == 2 and .total.lost.torn == 2 and .cpu.slowdown == 2 and "
-	                  "(.triggers | length) == 2 and .history.reach_s == 60' >/dev/null",
+	                  "(.triggers | length) == 2 and .triggers_unfollowed == 9 and .history.reach_s == 60' >/dev/null",
 	                  text),
 	             0, "%s", text);
 	text = print(status_print_list_json, &all);
@@ -163,6 +165,7 @@ Test(service_status, metrics)
 	expect(buf_text(&text), "sampled_rule_targets{rule=\"we\\\"b\\\\\\n2\"} 0\n");
 	expect(buf_text(&text), "sampled_rule_targets{rule=\"\"} 1\n");
 	expect(buf_text(&text), "sampled_rate_hertz 26\n");
+	expect(buf_text(&text), "sampled_trigger_unfollowed_total 9\n");
 	cr_assert_null(strstr(buf_text(&text), "uwsgi"), "nothing of single processes");
 	cr_assert_eq(feed(promtool ? promtool : "promtool", "check metrics", buf_text(&text)), 0);
 	buf_release(&text);

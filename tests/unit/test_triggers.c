@@ -138,12 +138,11 @@ Test(triggers, memory_is_bounded)
 	for (pid_t pid = 1; pid <= TRIGGERS_FOLLOWED_MAX + 10; pid++)
 		feed(pid, 0, 0.9);
 	cr_assert_eq(triggers_unfollowed(triggers), 10);
-	triggers_forget(triggers, 1, 4);
-	feed(5000, 0, 0.9);
-	cr_assert_eq(triggers_unfollowed(triggers), 11, "another process of that pid");
-	triggers_forget(triggers, 1, 5);
-	feed(5000, 0, 0.9);
+	feed(1, 1, 0.1);
+	feed(5000, 1, 0.9);
+	cr_assert_eq(triggers_unfollowed(triggers), 10, "who has come down makes room");
+	feed(5001, 1, 0.9);
 	cr_assert_eq(triggers_unfollowed(triggers), 11);
-	feed(5001, 40, 0.9);
+	feed(5002, 40, 0.9);
 	cr_assert_eq(triggers_unfollowed(triggers), 11, "those that were not heard of again make room");
 }
