@@ -10,6 +10,7 @@
 #include "sampler/calls.h"
 #include "sampler/owed.h"
 #include "sampler/prove.h"
+#include "sampler/recheck.h"
 
 #define JUDGE_NS (10 * NS_PER_MS) /* held samples are judged no more often than this */
 #define HELD_NS  (10 * NS_PER_S)
@@ -39,29 +40,12 @@ static void want_other(struct target *target, uint32_t i)
 		target->held_wanted |= bit_of(target->held_leaves[i]);
 }
 
-/* Stacks are held by the hundred: without room to spare. */
-static bool copy_exactly(struct pystack *stack, const struct pystack *from)
-{
-	if (stack->room < from->depth) {
-		struct pyframe *frames = realloc(stack->frames, from->depth * sizeof(*frames));
-
-		if (!frames)
-			return false;
-		stack->frames = frames;
-		stack->room = from->depth;
-	}
-	stack->depth = from->depth;
-	stack->apart = from->apart;
-	memcpy(stack->frames, from->frames, stack->depth * sizeof(*stack->frames));
-	return true;
-}
-
 static int hold_new(struct target *target, const struct thread *t, uint64_t key)
 {
 	struct held *held = &target->held[target->held_count];
 	struct pystack stack = held->stack, other = held->other;
 
-	if (!copy_exactly(&stack, &t->seen))
+	if (!stack_keep(&stack, &t->seen, t->seen.depth))
 		return -ENOMEM;
 	*held = (struct held){.thread = t->id, .stack = stack, .other = other};
 	want_other(target, target->held_count);
@@ -105,7 +89,7 @@ void held_offer(struct target *target, const struct thread *t, uint64_t function
 	for (uint32_t i = 0; i < target->held_count; i++) {
 		struct held *held = &target->held[i];
 
-		if (target->held_leaves[i] == function && held->thread == t->id && copy_exactly(&held->other, &t->seen))
+		if (target->held_leaves[i] == function && held->thread == t->id && stack_keep(&held->other, &t->seen, t->seen.depth))
 			target->held_leaves[i] = 0;
 		else if (target->held_leaves[i] != 0)
 			wanted |= bit_of(target->held_leaves[i]);
@@ -192,14 +176,6 @@ void held_end(struct target *target, const struct thread *t)
 			judge_held(target, &w, i, true);
 }
 
-static bool names_retired_code(const struct target *target, const struct pystack *stack)
-{
-	for (uint32_t i = 0; i < stack->depth; i++)
-		if (!codes_find(target->codes, stack->frames[i].code))
-			return true;
-	return false;
-}
-
 void held_forget(struct target *target)
 {
 	struct walker w = {.abi = &target->proc.abi,
@@ -209,8 +185,8 @@ void held_forget(struct target *target)
 	                   .moves = true};
 
 	for (uint32_t i = target->held_count; i-- > 0;)
-		if (names_retired_code(target, &target->held[i].stack))
+		if (!recheck_has_codes(target, &target->held[i].stack))
 			judge_held(target, &w, i, false);
-		else if (names_retired_code(target, &target->held[i].other))
+		else if (!recheck_has_codes(target, &target->held[i].other))
 			want_other(target, i);
 }

@@ -6,10 +6,12 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "sampler/recheck.h"
 #include "sampler/status.h"
 
 #define OWED_NS    (10 * NS_PER_S)
 #define RESUMER_NS (200 * NS_PER_MS) /* so long a stack with the same resumer is waited for: it may never be seen */
+#define THROUGH_MAX 256u /* stacks that are kept */
 #define SWEEP_NS   (100 * NS_PER_MS) /* old ones are looked for no more often than this */
 #define LINKS_MAX  8                 /* followed from the current frame down to the function that ran */
 
@@ -75,11 +77,19 @@ static bool is_of(const struct owed *owed, uint32_t thread, uint64_t function)
 	return owed->thread == thread && owed->function == function;
 }
 
+static void drop_through(struct target *target, struct owed *owed)
+{
+	target->owed_through -= owed->through.depth > 0;
+	free(owed->through.frames);
+	owed->through = (struct pystack){0};
+}
+
 static void take_out(struct target *target, uint32_t i)
 {
 	uint32_t last = target->owed_count - 1;
 	uint32_t *link = head_of(target, target->owed[i].thread, target->owed[i].function);
 
+	drop_through(target, &target->owed[i]);
 	while (*link != i + 1)
 		link = &target->owed[*link - 1].next;
 	*link = target->owed[i].next;
@@ -167,19 +177,56 @@ bool owed_any(struct target *target, const struct thread *t, uint64_t function, 
 	return find(target, t, function, now_ns) != NULL;
 }
 
+static void count_at(struct target *target, struct thread *t, const struct owed *owed, struct pystack *stack)
+{
+	struct run run = {.count = owed->count,
+	                  .status = owed->status,
+	                  .t_first_ns = owed->t_first_ns,
+	                  .t_last_ns = owed->t_last_ns,
+	                  .weight_ns = owed->weight_ns};
+
+	target->facts.deferred += run.count;
+	run_add_other(target, t, stack, &run);
+}
+
 void owed_pay(struct target *target, struct thread *t, uint64_t function, uint64_t now_ns)
 {
 	for (struct owed *owed = find(target, t, function, now_ns); owed; owed = find(target, t, function, now_ns)) {
-		struct run run = {.count = owed->count,
-		                  .status = owed->status,
-		                  .t_first_ns = owed->t_first_ns,
-		                  .t_last_ns = owed->t_last_ns,
-		                  .weight_ns = owed->weight_ns};
-
+		count_at(target, t, owed, &t->seen);
 		take_out(target, (uint32_t)(owed - target->owed));
-		target->facts.deferred += run.count;
-		run_add_other(target, t, &t->seen, &run);
 	}
+}
+
+/* The frame stands at a call: with it innermost the stack was this one just before. */
+static void keep_through(struct target *target, const struct thread *t, uint32_t frame)
+{
+	uint64_t function = codes_content(target->codes, t->seen.frames[frame].code);
+
+	for (uint32_t at = *head_of(target, t->id, function); at; at = target->owed[at - 1].next) {
+		struct owed *owed = &target->owed[at - 1];
+
+		if (!is_of(owed, t->id, function) || owed->through.depth > 0 || target->owed_through == THROUGH_MAX ||
+		    !stack_keep(&owed->through, &t->seen, frame + 1))
+			continue;
+		owed->through.frames[frame].opcode = 0; /* was noted when it was the innermost, if ever */
+		target->owed_through++;
+	}
+}
+
+void owed_note_through(struct target *target, const struct thread *t)
+{
+	if (target->owed_through == target->owed_count)
+		return;
+	for (uint32_t i = t->seen.depth; i-- > 1;)
+		if (!t->seen.frames[i - 1].collects)
+			keep_through(target, t, i - 1);
+}
+
+void owed_forget(struct target *target)
+{
+	for (uint32_t i = 0; i < target->owed_count; i++)
+		if (!recheck_has_codes(target, &target->owed[i].through))
+			drop_through(target, &target->owed[i]);
 }
 
 /* A function's; the one that matters least makes room. */
@@ -230,10 +277,21 @@ uint64_t owed_instead(struct target *target, const struct thread *t, uint64_t fu
 	return to->function;
 }
 
-static void lose(struct target *target, uint32_t i)
+/* What was not met with this function innermost is counted at what stands in for it, or lost. */
+static void give_up(struct target *target, uint32_t i)
 {
-	target->facts.lost[LOSS_TORN] += target->owed[i].count;
-	target->facts.unsampled_ns += target->owed[i].weight_ns;
+	struct owed *owed = &target->owed[i];
+	struct thread *t = NULL;
+
+	for (uint32_t k = 0; owed->through.depth > 0 && !t && k < target->thread_count; k++)
+		if (target->threads[k]->id == owed->thread)
+			t = target->threads[k];
+	if (t) {
+		count_at(target, t, owed, &owed->through);
+	} else {
+		target->facts.lost[LOSS_TORN] += owed->count;
+		target->facts.unsampled_ns += owed->weight_ns;
+	}
 	take_out(target, i);
 }
 
@@ -257,7 +315,7 @@ void owed_lose(struct target *target, const struct thread *t)
 	forget_exchanges(target, t);
 	for (uint32_t i = target->owed_count; i-- > 0;)
 		if (!t || target->owed[i].thread == t->id)
-			lose(target, i);
+			give_up(target, i);
 }
 
 void owed_lose_old(struct target *target, uint64_t now_ns)
@@ -267,5 +325,5 @@ void owed_lose_old(struct target *target, uint64_t now_ns)
 	target->t_owed_ns = now_ns;
 	for (uint32_t i = target->owed_count; i-- > 0;)
 		if (now_ns - target->owed[i].t_first_ns > OWED_NS)
-			lose(target, i);
+			give_up(target, i);
 }

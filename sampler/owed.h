@@ -2,8 +2,8 @@
 /* Samples that are owed. A coroutine that runs for a microsecond has yielded by the time its frame can be copied: at the instant of the
  * sample it is known which function ran, but not on which line, nor who awaits it. To read again until a stack is whole would favour
  * what stands longer. So the sample waits for the next whole stack of the thread with this function innermost, and is counted there,
- * with its own time and status: every function gets its share, and every stack shown is one that the thread had. A table by thread and
- * function. */
+ * with its own time and status: every function gets its share, and every stack shown is one that the thread had. Where no such stack is met in
+ * time, one that had the function further out stands in for it, up to there. A table by thread and function. */
 #ifndef SAMPLED_SAMPLER_OWED_H
 #define SAMPLED_SAMPLER_OWED_H
 
@@ -36,7 +36,11 @@ void owed_exchange(struct target *target, const struct thread *t, struct ran ran
 uint64_t owed_instead(struct target *target, const struct thread *t, uint64_t function);
 /* Counts what is owed to this function at the stack in t->seen. */
 void owed_pay(struct target *target, struct thread *t, uint64_t function, uint64_t now_ns);
-/* Those of this thread (NULL: of all), or older than ten seconds, are lost as torn. */
+/* Keeps of the whole stack in t->seen what may have to stand in for one that is not met: up to each function that is owed samples. */
+void owed_note_through(struct target *target, const struct thread *t);
+/* Code objects were retired from the cache: what is kept of stacks that name them goes. */
+void owed_forget(struct target *target);
+/* Those of this thread (NULL: of all), or older than ten seconds, are counted at what is kept of a stack that had their function, or lost as torn. */
 void owed_lose(struct target *target, const struct thread *t);
 void owed_lose_old(struct target *target, uint64_t now_ns);
 

@@ -61,6 +61,14 @@ bool recheck_is_same(struct target *target, const struct thread *t, uint64_t gen
 	return true;
 }
 
+bool recheck_has_codes(const struct target *target, const struct pystack *stack)
+{
+	for (uint32_t i = 0; i < stack->depth; i++)
+		if (!codes_find(target->codes, stack->frames[i].code))
+			return false;
+	return true;
+}
+
 void recheck_accepted(const struct target *target, struct thread *t, uint64_t now_ns)
 {
 	uint64_t generation = generation_of(target, t);

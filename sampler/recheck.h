@@ -10,6 +10,8 @@ int recheck_stack(struct target *target, struct thread *t, uint64_t now_ns);
 /* Whether all code objects of the stack in t->seen, read at read_ns and the generation, are those that were decoded. None is retired: a
  * sample that is being judged may name it. */
 bool recheck_is_same(struct target *target, const struct thread *t, uint64_t generation, uint64_t read_ns);
+/* Whether none of the code objects of a stack that is kept has been retired. */
+bool recheck_has_codes(const struct target *target, const struct pystack *stack);
 /* The sample that recheck_stack() looked at was accepted. */
 void recheck_accepted(const struct target *target, struct thread *t, uint64_t now_ns);
 /* A walk that failed at a code object would fail at each tick where its address is used again by a longer one.

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "sampler/exact.h"
 #include "sampler/held.h"
+#include "sampler/owed.h"
 #include "sampler/shown.h"
 #include "sampler/still.h"
 #include "sampler/target.h"
@@ -135,6 +136,7 @@ void runs_retire_codes(struct target *target)
 		return;
 	runs_close_all(target);
 	held_forget(target);
+	owed_forget(target);
 	for (uint32_t i = 0; i < target->thread_count; i++) {
 		target->threads[i]->sent_depth = target->threads[i]->last.depth = target->threads[i]->last_plain = 0;
 		exact_thread_forget(target->threads[i]->exact);

@@ -22,6 +22,7 @@
 #define GROWTHS 64 /* such reads that came closer, since the guess has grown */
 #define OUTSIDE_LOOKS                                                                                                  \
 	3 /* at a thread that was in a function outside the data stack which could not be copied; unthrottled, 1 */
+#define THROUGH_OF    16 /* of so many samples unthrottled, one is looked at for what it may stand in for */
 #define WATCH_NS      (500 * NS_PER_US) /* thread lists are read no more often than this */
 #define RELIST_NS     (1 * NS_PER_S)
 #define FACTS_NS      (1 * NS_PER_S)
@@ -119,6 +120,7 @@ void sample_pay(struct target *target, struct thread *t, struct walker *w)
 
 	if (t->seen.apart)
 		note_resumed(target, t);
+	owed_note_through(target, t);
 	if (!owed_any(target, t, function, w->now_ns) || status_of(target, t, w, &status) != 0)
 		return;
 	special_note(target, t, w, status);
@@ -130,6 +132,8 @@ static void accept(struct target *target, struct thread *t, const struct walker 
 {
 	if (target->owed_count > 0)
 		owed_pay(target, t, owed_leaf(w, t), w->now_ns);
+	if (target->interval_ns > 0 || target->tick % THROUGH_OF == 0)
+		owed_note_through(target, t);
 	if (target->held_wanted)
 		held_offer(target, t, owed_leaf(w, t));
 	recheck_accepted(target, t, w->now_ns);

@@ -71,6 +71,7 @@ struct owed {
 	uint64_t resumer;  /* of a generator's function: what had resumed it, on the data stack; 0: not known */
 	uint16_t status;
 	uint64_t t_first_ns, t_last_ns, weight_ns;
+	struct pystack through; /* owned: the part of a whole stack up to this function; depth 0: none that had it was met */
 	uint32_t next; /* with the same hash of thread and function: its index, plus 1; 0: none */
 };
 
@@ -153,6 +154,7 @@ struct target {
 	struct owed owed[OWED_MAX];
 	uint32_t owed_heads[OWED_HEADS]; /* by hash of thread and function: index, plus 1; 0: none */
 	uint32_t owed_count;
+	uint32_t owed_through; /* so many of them have such a stack */
 	struct exchange exchanges[EXCHANGES];
 	uint32_t exchange_count;
 	uint64_t t_owed_ns; /* when old ones were last looked for */

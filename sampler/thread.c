@@ -27,20 +27,31 @@ bool stack_push(struct pystack *stack, struct pyframe frame)
 	return true;
 }
 
-bool stack_copy(struct pystack *stack, const struct pystack *from, uint32_t count)
+static bool copy_into(struct pystack *stack, uint32_t room, const struct pystack *from, uint32_t count)
 {
 	if (stack->room < count) {
-		struct pyframe *frames = realloc(stack->frames, from->room * sizeof(*frames));
+		struct pyframe *frames = realloc(stack->frames, room * sizeof(*frames));
 
 		if (!frames)
 			return false;
 		stack->frames = frames;
-		stack->room = from->room;
+		stack->room = room;
 	}
 	if (count > 0)
 		memcpy(stack->frames, from->frames, count * sizeof(*stack->frames));
 	stack->depth = count;
 	return true;
+}
+
+bool stack_copy(struct pystack *stack, const struct pystack *from, uint32_t count)
+{
+	return copy_into(stack, from->room, from, count);
+}
+
+bool stack_keep(struct pystack *stack, const struct pystack *from, uint32_t count)
+{
+	stack->apart = from->apart;
+	return copy_into(stack, count, from, count);
 }
 
 static bool plan_heap(struct thread *t, const struct pyabi *abi, struct plan *plan, bool reversed)

@@ -197,5 +197,7 @@ static inline bool thread_moves(const struct thread *t)
 bool stack_push(struct pystack *stack, struct pyframe frame);
 /* The `count` outermost frames of another one. False: out of memory. */
 bool stack_copy(struct pystack *stack, const struct pystack *from, uint32_t count);
+/* The same without room to spare, for stacks that are kept by the hundred. */
+bool stack_keep(struct pystack *stack, const struct pystack *from, uint32_t count);
 
 #endif

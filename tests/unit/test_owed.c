@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "sampler/owed.h"
+#include "sampler/ring.h"
+#include "tests/unit/fake_coroutine.h"
+#include "tests/unit/fake_objects.h"
 
 static struct owed one_of(uint32_t thread, uint64_t function)
 {
@@ -126,4 +130,89 @@ Test(owed, functions_by_the_thousand_are_found_and_lost_in_any_order)
 	cr_assert_eq(target->owed_count, 0);
 	cr_assert_not(owed_any(target, &even, 3, NS_PER_MS));
 	free(target);
+}
+
+/* A whole stack: handle(), which stands at its call of task(). */
+static void begin_with_stack(uint64_t *ret_handle, uint64_t *ret_task)
+{
+	static const struct sampler_options options = {0};
+
+	fake_coroutine_begin(12);
+	fake.t->id = 1;
+	fake.t->announced = true;
+	fake.target->threads = &fake.t;
+	fake.target->thread_count = 1;
+	fake.target->proc.abi = *fake.abi;
+	fake.target->options = &options;
+	cr_assert_eq(ring_new(&fake.target->ring, 65536), 0);
+	cr_assert(stack_push(&fake.t->seen,
+	                     (struct pyframe){.frame = fake.handle, .code = fake.handle_code, .offset = FAKE_AT_CALL_EX, .opcode = 5}));
+	cr_assert(stack_push(&fake.t->seen, (struct pyframe){.frame = fake.task, .code = fake.task_code, .offset = FAKE_AT_LOAD}));
+	*ret_handle = codes_content(fake.target->codes, fake.handle_code);
+	*ret_task = codes_content(fake.target->codes, fake.task_code);
+}
+
+static void end_with_stack(void)
+{
+	ring_free(fake.target->ring);
+	fake_coroutine_end();
+}
+
+Test(owed, a_stack_through_the_function_stands_in_for_one_that_is_not_met)
+{
+	uint64_t handle, task;
+	const struct rec_stack *record;
+
+	begin_with_stack(&handle, &task);
+	add(fake.target, 1, handle);
+	add(fake.target, 1, task);
+	add(fake.target, 2, handle);
+	owed_note_through(fake.target, fake.t);
+	owed_note_through(fake.target, fake.t);
+	cr_assert_eq(fake.target->owed_through, 1, "not the innermost, nor another thread's");
+	owed_lose_old(fake.target, 20 * NS_PER_S);
+	cr_assert_eq(fake.target->owed_count + fake.target->owed_through, 0);
+	cr_assert_eq(fake.target->facts.lost[LOSS_TORN], 2);
+	cr_assert_eq(fake.target->facts.samples, 1);
+	cr_assert_eq(fake.target->facts.deferred, 1);
+	while ((record = (const struct rec_stack *)ring_peek(fake.target->ring)) && record->head.type != REC_STACK)
+		ring_release(fake.target->ring);
+	cr_assert_not_null(record);
+	cr_assert_eq(record->depth, 1, "up to the function");
+	cr_assert_eq(record->weight_ns, 10);
+	end_with_stack();
+}
+
+Test(owed, what_is_paid_needs_no_stand_in)
+{
+	uint64_t handle, task;
+
+	begin_with_stack(&handle, &task);
+	add(fake.target, 1, handle);
+	owed_note_through(fake.target, fake.t);
+	fake.t->seen.depth = 1;
+	owed_pay(fake.target, fake.t, handle, NS_PER_MS);
+	cr_assert_eq(fake.target->owed_through, 0);
+	owed_lose(fake.target, NULL);
+	cr_assert_eq(fake.target->facts.samples, 1);
+	cr_assert_eq(fake.target->facts.lost[LOSS_TORN], 0);
+	end_with_stack();
+}
+
+Test(owed, a_stand_in_goes_with_its_code)
+{
+	uint64_t handle, task;
+
+	begin_with_stack(&handle, &task);
+	add(fake.target, 1, handle);
+	owed_note_through(fake.target, fake.t);
+	fake_put_u64(fake.handle_code + (uint64_t)fake.abi->type.type, 0);
+	cr_assert_eq(codes_recheck(fake.target->codes, &fake.target->remote,
+	                           codes_find(fake.target->codes, fake.handle_code), 0, NS_PER_S),
+	             -ESTALE);
+	owed_forget(fake.target);
+	cr_assert_eq(fake.target->owed_through, 0);
+	owed_lose(fake.target, NULL);
+	cr_assert_eq(fake.target->facts.lost[LOSS_TORN], 1);
+	end_with_stack();
 }
