@@ -18,8 +18,9 @@
 #define CODES_MAX       65536
 #define LINETABLE_MAX   (1u << 20)
 #define FRAME_SLOTS_MAX (1 << 20)
-/* Decoding in one tick takes at most this long; the rest waits for the next tick. */
-#define DECODE_NS (200 * NS_PER_US)
+/* Decoding in one tick takes at most this long; the rest waits for the next tick. But not in the beginning, when nothing is known. */
+#define DECODE_NS       (200 * NS_PER_US)
+#define DECODE_FIRST_NS (2 * NS_PER_MS)
 /* An address is not trusted for longer than this without comparing; nor at all while the code object is this young, or
  * another one proved stale so lately. */
 #define RECHECK_NS (100 * NS_PER_MS)
@@ -45,7 +46,8 @@ struct codes {
 	uint32_t retired_count, retired_room;
 	uint64_t stale;
 	uint64_t stale_ns;          /* when the last entry proved stale; 0: none yet */
-	uint64_t decode_ns;         /* used up in this tick */
+	uint64_t decode_ns;         /* used up in this tick, … */
+	uint64_t decode_first_ns;   /* … and of what is free in the beginning */
 	struct no_code no_code[16]; /* by address */
 	struct line_range *scratch;
 	size_t scratch_room;
@@ -439,11 +441,11 @@ static int decode(struct codes *c, const struct remote *r, raddr_t addr, struct 
 int codes_load(struct codes *c, const struct remote *r, raddr_t addr, uint64_t now_ns, struct code **ret_code)
 {
 	struct no_code *no_code = &c->no_code[hash_u64(addr) % (sizeof(c->no_code) / sizeof(c->no_code[0]))];
-	uint64_t started_ns;
+	uint64_t started_ns, took_ns;
 	struct code *code;
 	int err;
 
-	if (c->decode_ns > DECODE_NS)
+	if (c->decode_ns > DECODE_NS && c->decode_first_ns > DECODE_FIRST_NS)
 		return -ENOSPC;
 	if (no_code->addr == addr && now_ns - no_code->seen_ns < NO_CODE_NS)
 		return -EPROTO;
@@ -457,7 +459,9 @@ int codes_load(struct codes *c, const struct remote *r, raddr_t addr, uint64_t n
 		return -ENOMEM;
 	started_ns = clock_now_ns();
 	err = decode(c, r, addr, code);
-	c->decode_ns += clock_now_ns() - started_ns;
+	took_ns = clock_now_ns() - started_ns;
+	c->decode_ns += took_ns;
+	c->decode_first_ns += took_ns;
 	if (err) {
 		code_free(code);
 		if (err == -EFAULT)
