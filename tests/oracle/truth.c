@@ -2,7 +2,7 @@
 /* The true stacks of a process' main thread: `truth PID STOPS SEED` stops it at random instants with ptrace, reads it while it
  * stands still, and prints collapsed stacks. What the sampler's walk of a running process is compared with, so it has a walk of
  * its own: down CPython's chain of frames from the one that the thread state calls current, leaving out what CPython's own
- * tracebacks leave out. */
+ * tracebacks leave out. `truth PID where` and `truth PID names CODE...` are for tests/oracle/interrupts. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -216,10 +216,9 @@ static int stop_and_read(struct truth *t, struct buf *scratch)
 	return ptrace(PTRACE_CONT, pid, NULL, NULL) == 0 ? 0 : -errno;
 }
 
-static int run(struct truth *t, pid_t pid, unsigned stops)
+static int find(struct truth *t, pid_t pid)
 {
 	struct fault fault = {0};
-	struct buf scratch = {0};
 	int err = discover_open(&t->remote, pid, &fault);
 
 	if (!err)
@@ -228,14 +227,40 @@ static int run(struct truth *t, pid_t pid, unsigned stops)
 		fprintf(stderr, "truth: cannot read process %d: %s\n", (int)pid, fault.why);
 		return err;
 	}
+	return find_main(t);
+}
+
+/* Where the main thread's current frame is: the thread state, the offset of a pointer in it to what holds the frame's (-1: itself does), that one's
+ * offset there, and the offset of its code in a frame. */
+static int print_where(const struct truth *t)
+{
+	const struct pyabi *abi = &t->proc.abi;
+	bool direct = abi->tstate.cframe == ABSENT;
+
+	printf("%" PRIu64 " %d %d %d\n", t->tstate, direct ? -1 : abi->tstate.cframe,
+	       direct ? abi->tstate.frame : abi->tstate.cframe_frame, abi->frame.code);
+	return 0;
+}
+
+/* Of code objects, a line each. */
+static int print_names(struct truth *t, char *const *addresses, int count)
+{
+	for (int i = 0; i < count; i++)
+		printf("%s\n", label_of(t, strtoull(addresses[i], NULL, 10)));
+	return 0;
+}
+
+static int stop(struct truth *t, pid_t pid, unsigned stops)
+{
+	struct buf scratch = {0};
+	int err;
+
 	for (t->line_room = 1; t->line_room < 2 * (size_t)stops;)
 		t->line_room *= 2;
 	t->lines = calloc(t->line_room, sizeof(*t->lines));
 	err = t->lines ? symtab_new(&t->symbols) : -ENOMEM;
 	if (!err)
 		err = codes_new(&t->codes, &t->proc.abi, t->symbols);
-	if (!err)
-		err = find_main(t);
 	if (!err && ptrace(PTRACE_SEIZE, pid, NULL, NULL) != 0)
 		err = -errno;
 	for (unsigned i = 0; !err && i < stops; i++)
@@ -247,15 +272,24 @@ static int run(struct truth *t, pid_t pid, unsigned stops)
 int main(int argc, char **argv)
 {
 	static struct truth truth;
+	bool where = argc == 3 && strcmp(argv[2], "where") == 0, names = argc > 3 && strcmp(argv[2], "names") == 0;
 	long stops = argc == 4 ? atol(argv[2]) : 0;
+	pid_t pid = argc > 1 ? (pid_t)atol(argv[1]) : 0;
 	int err;
 
-	if (stops < 1 || stops > STOPS_MAX) {
-		fprintf(stderr, "usage: truth PID STOPS SEED\n");
+	if (!where && !names && (stops < 1 || stops > STOPS_MAX)) {
+		fprintf(stderr, "usage: truth PID STOPS SEED, truth PID where, or truth PID names CODE...\n");
 		return 2;
 	}
-	srandom((unsigned)atol(argv[3]));
-	err = run(&truth, (pid_t)atol(argv[1]), (unsigned)stops);
+	err = find(&truth, pid);
+	if (!err && where)
+		return print_where(&truth);
+	if (!err && names)
+		return print_names(&truth, argv + 3, argc - 3);
+	if (!err) {
+		srandom((unsigned)atol(argv[3]));
+		err = stop(&truth, pid, (unsigned)stops);
+	}
 	if (err) {
 		fprintf(stderr, "truth: %s\n", strerror(-err));
 		return 1;
