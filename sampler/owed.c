@@ -12,6 +12,7 @@
 #define OWED_NS    (10 * NS_PER_S)
 #define RESUMER_NS (200 * NS_PER_MS) /* so long a stack with the same resumer is waited for: it may never be seen */
 #define THROUGH_MAX 256u /* stacks that are kept */
+#define THROUGH_FRAMES 64u /* of a stack, from the innermost on, that are looked at: it may be thousands deep */
 #define SWEEP_NS   (100 * NS_PER_MS) /* old ones are looked for no more often than this */
 #define LINKS_MAX  8                 /* followed from the current frame down to the function that ran */
 
@@ -217,7 +218,7 @@ void owed_note_through(struct target *target, const struct thread *t)
 {
 	if (target->owed_through == target->owed_count)
 		return;
-	for (uint32_t i = t->seen.depth; i-- > 1;)
+	for (uint32_t i = t->seen.depth; i-- > 1 && t->seen.depth - i <= THROUGH_FRAMES;)
 		if (!t->seen.frames[i - 1].collects)
 			keep_through(target, t, i - 1);
 }

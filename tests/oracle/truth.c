@@ -232,22 +232,20 @@ static int find(struct truth *t, pid_t pid)
 
 /* Where the main thread's current frame is: the thread state, the offset of a pointer in it to what holds the frame's (-1: itself does), that one's
  * offset there, and the offset of its code in a frame. */
-static int print_where(const struct truth *t)
+static void print_where(const struct truth *t)
 {
 	const struct pyabi *abi = &t->proc.abi;
 	bool direct = abi->tstate.cframe == ABSENT;
 
 	printf("%" PRIu64 " %d %d %d\n", t->tstate, direct ? -1 : abi->tstate.cframe,
 	       direct ? abi->tstate.frame : abi->tstate.cframe_frame, abi->frame.code);
-	return 0;
 }
 
 /* Of code objects, a line each. */
-static int print_names(struct truth *t, char *const *addresses, int count)
+static void print_names(struct truth *t, char *const *addresses, int count)
 {
 	for (int i = 0; i < count; i++)
 		printf("%s\n", label_of(t, strtoull(addresses[i], NULL, 10)));
-	return 0;
 }
 
 static int stop(struct truth *t, pid_t pid, unsigned stops)
@@ -282,10 +280,14 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	err = find(&truth, pid);
-	if (!err && where)
-		return print_where(&truth);
-	if (!err && names)
-		return print_names(&truth, argv + 3, argc - 3);
+	if (!err && where) {
+		print_where(&truth);
+		return 0;
+	}
+	if (!err && names) {
+		print_names(&truth, argv + 3, argc - 3);
+		return 0;
+	}
 	if (!err) {
 		srandom((unsigned)atol(argv[3]));
 		err = stop(&truth, pid, (unsigned)stops);

@@ -183,6 +183,23 @@ Test(owed, a_stack_through_the_function_stands_in_for_one_that_is_not_met)
 	end_with_stack();
 }
 
+Test(owed, of_a_deep_stack_the_inner_frames_are_looked_at)
+{
+	uint64_t handle, task;
+
+	begin_with_stack(&handle, &task);
+	add(fake.target, 1, handle);
+	while (fake.t->seen.depth < 1000)
+		cr_assert(stack_push(&fake.t->seen, fake.t->seen.frames[1]));
+	owed_note_through(fake.target, fake.t);
+	cr_assert_eq(fake.target->owed_through, 0);
+	fake.t->seen.depth = 60;
+	owed_note_through(fake.target, fake.t);
+	cr_assert_eq(fake.target->owed_through, 1);
+	owed_lose(fake.target, NULL);
+	end_with_stack();
+}
+
 Test(owed, what_is_paid_needs_no_stand_in)
 {
 	uint64_t handle, task;
