@@ -203,6 +203,7 @@ $(BUILD)/tests/bench/limit: $(BUILD)/obj/tests/bench/limit.o $(BUILD)/flags
 	$(call say,LD,$@)$(CC) $(CFLAGS) $(SAN_FLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^)
 bench: all $(BUILD)/tests/bench/limit $(BUILD)/tests/oracle/truth $(BUILD)/tests/tools/make_recording ## measure: rate, CPU a sample, memory, what the target loses, formats, the service
 	$(Q)tests/bench/setup-peers $(if $(BENCH_FULL),,tachyon austin) || true
+	$(Q)tests/bench/setup-web || true
 	$(Q)SAMPLED=$(BUILD)/sampled LIMIT=$(BUILD)/tests/bench/limit SAMPLED_TRUTH=$(BUILD)/tests/oracle/truth $(PYTHON) \
 		tests/bench/run $(if $(BENCH_FULL),--full) $(BENCH_ARGS)
 	$(if $(BENCH_ARGS),,$(Q)$(MAKE) --no-print-directory bench-formats bench-native bench-service)

@@ -12,10 +12,12 @@ import subprocess
 import tempfile
 import time
 
+import support
 import tools
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 COUNTERS_BYTES = 8 * 1024
+WEB = os.path.join(support.CACHE, "web")  # what setup-web gets
 INSIDE = "/mnt"  # where the working directory is mounted in a root of its own
 READY_TIMEOUT_S = 120
 TOOL_TIMEOUT_S = 120
@@ -65,6 +67,8 @@ class Workplace:
     def __init__(self, pythons):
         self.folder = tempfile.mkdtemp(prefix="sampled-bench-")
         shutil.copy(os.path.join(HERE, "programs.py"), self.folder)
+        if os.path.exists(os.path.join(WEB, "installed")):
+            shutil.copytree(os.path.join(WEB, "lib"), self.path("web"))
         # These mounts are in this process's own mount namespace (see enter_namespace) and end with it.
         for root in sorted({python.root for python in pythons if python.root}):
             subprocess.run(["mount", "--bind", "/proc", root + "/proc"], check=True)

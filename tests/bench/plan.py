@@ -9,15 +9,15 @@ import tools
 
 MAX = tools.UNTHROTTLED
 Step = collections.namedtuple("Step", "workload rates slowdown_rates bias")
-BUSY = ["depth8", "depth10", "rec200", "threads16", "asyncio20", "awaits", "real"]
+BUSY = ["depth8", "depth10", "rec200", "threads16", "asyncio20", "awaits", "web", "real"]
 # Rows of the summary that other peers than Tachyon have in the quick form, on the Python that they read.
 BESIDE = ["depth8", "rec200", "threads16", "awaits", "real"]
-AT_RATES = ["depth10", "threads16", "awaits", "real"]
+AT_RATES = ["depth10", "threads16", "awaits", "web", "real"]
 LARGE = ["parked500", "busy500", "deep5000"]
 SLOWDOWN = "depth10"
 QUICK_LEFT_OUT = [
     "py-spy, and exact mode (Tachyon --blocking)",
-    "at fixed rates: all but depth10, threads16 and the large ones; Austin at fixed rates, its bias, and the large ones",
+    "at fixed rates: all but depth10, threads16, web and the large ones; Austin at fixed rates, its bias, and the large ones",
     "what the target loses to the peers, and at 1 kHz; three pairs instead of ten",
 ]
 
@@ -31,6 +31,7 @@ def oracles():
 def quick():
     unthrottled = ("depth8", "rec200", "asyncio20", "awaits", "real")
     steps = [Step(name, [MAX], [], False) for name in unthrottled]
+    steps += [Step("web", [MAX, 1000], [], False)]
     steps += [Step(SLOWDOWN, [MAX, 1000, 10000], [MAX, 10000], False), Step("threads16", [MAX, 1000], [], False)]
     return steps + [Step(name, [1000], [], False) for name in LARGE] + oracles()
 

@@ -199,6 +199,54 @@ def awaits():
     asyncio.run(service())
 
 
+async def validate(row):
+    return {key: str(value) for key, value in row.items()}
+
+
+async def rows(count):
+    await asyncio.sleep(0.001)
+    return [{"id": number, "name": "user %d" % number, "tags": ["a", "b", "c"]} for number in range(count)]
+
+
+async def visitor(session, url):
+    while True:
+        async with session.get(url) as response:
+            await response.json()
+        COUNTERS.slots[0] += 1
+
+
+async def serve(aiohttp, web):
+    """A server that answers from a database (a sleep of 1 ms) through a middleware, and 16 clients of it: each request makes its coroutines anew."""
+
+    async def answer(_request):
+        return web.json_response([await validate(row) for row in await rows(20)])
+
+    @web.middleware
+    async def timed(request, handler):
+        response = await handler(request)
+        response.headers["X-Timed"] = "1"
+        return response
+
+    app = web.Application(middlewares=[timed])
+    app.router.add_get("/", answer)
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    url = "http://127.0.0.1:%d/" % runner.addresses[0][1]
+    async with aiohttp.ClientSession() as session:
+        ready()
+        await asyncio.gather(*[visitor(session, url) for _ in range(16)])
+
+
+def web():
+    """What tests/bench/setup-web got from PyPI lies beside this file."""
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "web"))
+    import aiohttp
+    import aiohttp.web
+
+    asyncio.run(serve(aiohttp, aiohttp.web))
+
+
 @dataclasses.dataclass
 class Order:
     number: int
@@ -251,6 +299,7 @@ WORKLOADS = {
     "threads16": busy_threads(16),
     "asyncio20": asyncio20,
     "awaits": awaits,
+    "web": web,
     "real": real,
     "parked500": parked500,
     "busy500": busy_threads(500),
