@@ -26,7 +26,7 @@ bool apart_plan(const struct apart *apart, struct plan *plan, uint64_t tick, boo
 	uint32_t planned = 0, count = 0;
 
 	*ret_copy = (struct apart_copy){.frames = plan->count, .reversed = reversed};
-	if (!apart || apart_in_doubt(apart, tick))
+	if (!apart)
 		return true;
 	for (uint32_t i = 0; i < apart->count; i++) {
 		const struct apart_frame *frame = &apart->frames[i];
@@ -85,7 +85,6 @@ int apart_fetch(struct apart_copy *copy, struct plan *plan, const struct remote 
 	if (copy->fetched_count == 0)
 		copy->fetched = first;
 	copy->fetched_count += count;
-	copy->fetches++;
 	return read;
 }
 

@@ -11,9 +11,10 @@
 #include "sampler/plan.h"
 
 #define APART_FRAMES   64u
-#define APART_FETCHES  40u /* pieces that one look reads by themselves */
-#define APART_PROVEN   10u
+#define APART_FETCHES  64u /* pieces that one look reads by themselves */
+#define APART_PROVEN   16u
 #define APART_BYTES    192u /* of a frame whose size is not known */
+#define APART_FRAME_MAX 1024u /* of one that is larger, so much is read: what it awaits lies at the end of what it uses */
 #define APART_NO_FRAME 256u
 #define APART_LINKS    1024u
 #define APART_UNLINKED 16u
@@ -54,13 +55,9 @@ struct apart_pair { /* what readings of a generator with its caller between them
 	uint32_t met, survived;
 };
 
-struct apart_proven { /* seen to be called by this one while both were read (links.c) */
-	raddr_t callee, caller;
-};
-
 struct apart {
 	bool learns;                             /* its looks are to learn from, and no samples (burst.h) */
-	uint32_t doubts;                         /* in so many fetches more it is looked for what proves their calls */
+	uint32_t doubts;                         /* in so many looks more it is looked for what proves their calls */
 	struct apart_frame frames[APART_FRAMES]; /* by address */
 	uint32_t count;
 	uint32_t brackets;                    /* so many times some of them were read for what proves their calls (bracket.h) */
@@ -78,14 +75,12 @@ struct apart_copy {
 	uint32_t frames, frame_count;    /* pieces, by address */
 	bool reversed;                   /* these, the highest address first */
 	uint32_t fetched, fetched_count; /* pieces, a frame each */
-	uint32_t fetches;                /* in so many goes */
-	struct apart_proven proven[APART_PROVEN];
-	uint32_t proven_count;
+	uint32_t proven_count;           /* calls that were seen while they were read (links_prove()) */
 };
 
-/* Whether this tick reads what proves the calls of what lies outside the data stack: then each frame is read by itself, with its caller. */
+/* Whether this tick reads what proves the calls of what lies outside the data stack (links_prove()). */
 bool apart_in_doubt(const struct apart *apart, uint64_t tick);
-/* Adds the frames that many ticks meet, or that this one or the one before met, the one at the lowest address first, or last; none where it is in doubt.
+/* Adds the frames that many ticks meet, or that this one or the one before met, the one at the lowest address first, or last.
  * `apart` may be NULL. False: out of memory. */
 bool apart_plan(const struct apart *apart, struct plan *plan, uint64_t tick, bool reversed, struct apart_copy *ret_copy);
 /* The bytes at addr in the copies, or NULL; *ret_bytes: how many. What was fetched is newer. */

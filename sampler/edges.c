@@ -33,8 +33,6 @@
 #define BRACKET_SIGHTINGS 8
 #define BRACKET_SURVIVE   4
 #define BRACKET_SHARE     4
-/* What led to a call that its caller was given is read after it, and can be of another one by then: so much more must be proven. */
-#define GIVEN_TIMES 3
 #define PLENTY      64 /* a site and a callee that were seen so often, and a share below FALSE_SHARE: not a call */
 #define FALSE_SHARE 10
 #define RARE_SHARE  2
@@ -300,7 +298,7 @@ bool edges_sight_proven(struct edges *e, const struct call *call, uint64_t now_n
 	pending = get_pending(e, key, now_ns);
 	if (pending->proven < UINT16_MAX)
 		pending->proven++;
-	if (pending->proven < alike_needed(all) * (call->given ? GIVEN_TIMES : 1))
+	if (pending->proven < EDGE_SIGHTINGS + all / ALIKE_SHARE)
 		return false;
 	*pending = (struct pending){0};
 	edges_learn(e, call);

@@ -25,7 +25,8 @@ struct pyframe { /* what one sample keeps of a frame */
 	bool stored; /* its stack pointer is stored (to 3.13): it is suspended in a call, below a finalizer, or traced */
 	bool awaited; /* its caller's own frame names it */
 	bool placed;  /* where its caller stands was told by it, which is called or awaited from there only (placed.h) */
-	bool proven;  /* it was its caller's callee while they were read, later than the rest */
+	bool provable; /* that it is what its caller calls there can be told by reading both again, … */
+	bool proven;   /* … and was (links_prove()) */
 	/* Noted of a whole stack, where they are asked for (special.h). */
 	bool through_c;  /* C called it for the Python frame before it */
 	bool collects;   /* the garbage collector was started by it, and runs */

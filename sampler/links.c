@@ -20,99 +20,24 @@ static uint32_t bytes_of(const struct pyabi *abi, const struct apart_link *known
 	return head_bytes > APART_BYTES ? head_bytes : APART_BYTES;
 }
 
-/* A frame in two copies: the same code at the same instruction. */
-static bool stands(const struct pyabi *abi, const uint8_t *a, const uint8_t *b)
-{
-	return a && b && frame_code(abi, a) != 0 && frame_code(abi, a) == frame_code(abi, b) &&
-	       frame_u64(a, abi->frame.instr) == frame_u64(b, abi->frame.instr);
-}
-
-/* Where a frame stands that runs the code which it ran `before`, on top of what it should be linked to; below 0: it does not. */
-static int64_t runs_at(const struct walker *w, const uint8_t *bytes, const uint8_t *before, raddr_t link)
-{
-	const struct code *code;
-	int64_t offset;
-
-	if (!bytes || !before || frame_code(w->abi, bytes) == 0 ||
-	    frame_code(w->abi, bytes) != frame_code(w->abi, before) || frame_previous(w->abi, bytes) != link)
-		return -1;
-	code = codes_find(w->codes, frame_code(w->abi, bytes));
-	return code && frame_offset(w->abi, bytes, code, &offset) && !frame_is_left(w->abi, bytes, code, offset)
-	               ? offset
-	               : -1;
-}
-
-struct pair {
-	raddr_t callee, link, caller; /* link: what the callee's previous is when it runs: the caller, or a shim */
-	uint32_t piece;               /* of the callee, the caller, and the callee again */
-};
-
-/* What was fetched has each callee before and behind its caller, some 0.1 µs apart: where it runs at both times, and has not begun
- * anew, as far as its instruction tells, it was called from where the caller stood. A caller in the data stack must stand as it did in the copy, too. */
-static void prove_links(const struct walker *w, struct thread *t, const struct pair *pairs, uint32_t count)
-{
-	struct apart_copy *copy = &t->copy.apart;
-	const struct plan *p = w->plan;
-	uint32_t ignored;
-
-	for (uint32_t i = 0; i < count; i++) {
-		const uint8_t *callee = plan_bytes(p, pairs[i].piece), *again = plan_bytes(p, pairs[i].piece + 2);
-		const uint8_t *caller = plan_bytes(p, pairs[i].piece + 1);
-		const uint8_t *before;
-		int64_t offset;
-
-		/* Nobody else is to find these. */
-		p->pieces[pairs[i].piece].from = p->pieces[pairs[i].piece + 2].from = 0;
-		before = walk_copy(w, t, pairs[i].callee, 0, &ignored);
-		offset = runs_at(w, callee, before, pairs[i].link);
-		if (offset >= 0 && runs_at(w, again, before, pairs[i].link) >= offset && !p->slow_fetch &&
-		    stands(w->abi, caller, walk_copy(w, t, pairs[i].caller, 0, &ignored)))
-			copy->proven[copy->proven_count++] =
-				(struct apart_proven){.callee = pairs[i].callee, .caller = pairs[i].caller};
-	}
-}
-
-/* Reads the frame at this address, and those that it is remembered to be linked to: a coroutine that runs is soon awaited no more. Where
- * there is doubt about calls like these, it reads what proves them, too. */
-static const uint8_t *fetch(struct walker *w, struct thread *t, raddr_t frame, raddr_t above, uint32_t *ret_bytes)
+/* Reads the frame at this address, and those that it is remembered to be linked to: a coroutine that runs is soon awaited no more. */
+static const uint8_t *fetch(struct walker *w, struct thread *t, raddr_t frame, uint32_t *ret_bytes)
 {
 	struct apart_copy *copy = &t->copy.apart;
 	struct iovec frames[APART_FETCHES];
-	struct pair pairs[APART_PROVEN];
-	uint32_t count = 0, pair_count = 0, ignored, head_bytes = (uint32_t)w->abi->frame.bytes;
-	bool doubt = copy->fetches == 0 && apart_in_doubt(t->apart, w->tick);
-	raddr_t at = frame, callee = above, link_of_callee = frame;
+	uint32_t count = 0, ignored;
+	raddr_t at = frame;
 
-	for (uint32_t steps = 0; count + 6 < APART_FETCHES && steps < APART_FETCHES && frame_may_be(at); steps++) {
+	for (uint32_t steps = 0; count < APART_FETCHES - copy->fetched_count && steps < APART_FETCHES && frame_may_be(at) &&
+	                         !thread_in_chunks(t, at); steps++) {
 		struct apart_link link = apart_link(t->apart, at);
-		bool inside = thread_in_chunks(t, at);
 
-		if (inside && !doubt)
-			break;
-		if (doubt && callee != 0 && !link.shim && pair_count < APART_PROVEN) {
-			pairs[pair_count++] =
-				(struct pair){.callee = callee, .link = link_of_callee, .caller = at, .piece = count};
-			frames[count++] = piece_at(callee, head_bytes);
-			frames[count++] = piece_at(at, inside ? head_bytes : bytes_of(w->abi, &link));
-			frames[count++] = piece_at(callee, head_bytes);
-		} else if (!inside && (!link.shim || !apart_find(copy, w->plan, at, &ignored))) {
+		if (!link.shim || !apart_find(copy, w->plan, at, &ignored))
 			frames[count++] = piece_at(at, bytes_of(w->abi, &link));
-		}
-		if (inside)
-			break;
-		if (!link.shim)
-			callee = at;
-		link_of_callee = link.shim ? link_of_callee : link.previous;
 		at = link.previous;
 	}
 	if (count == 0 || apart_fetch(copy, w->plan, w->remote, frames, count) < 0)
 		return NULL;
-	for (uint32_t i = 0; i < pair_count; i++)
-		pairs[i].piece += copy->fetched;
-	if (doubt) {
-		t->apart->doubts--;
-		prove_links(w, t, pairs, pair_count);
-	}
 	return apart_find(copy, w->plan, frame, ret_bytes);
 }
 
@@ -131,7 +56,7 @@ static bool is_live_shim(const struct walker *w, const struct thread *t, const u
 	        codes_load(w->codes, w->remote, frame_code(w->abi, bytes), w->now_ns, &code) == 0);
 }
 
-const uint8_t *links_copy(struct walker *w, struct thread *t, raddr_t frame, raddr_t above, uint32_t *ret_bytes)
+const uint8_t *links_copy(struct walker *w, struct thread *t, raddr_t frame, uint32_t *ret_bytes)
 {
 	const uint8_t *bytes = apart_find(&t->copy.apart, w->plan, frame, ret_bytes);
 	struct apart_link link = {.frame = frame, .bytes = (uint32_t)w->abi->frame.bytes};
@@ -142,7 +67,7 @@ const uint8_t *links_copy(struct walker *w, struct thread *t, raddr_t frame, rad
 	if (!thread_apart(t))
 		return NULL;
 	if (!bytes && !apart_is_none(t->apart, frame, w->tick))
-		bytes = fetch(w, t, frame, above, ret_bytes);
+		bytes = fetch(w, t, frame, ret_bytes);
 	link.shim = bytes && frame_is_shim(w->abi, bytes);
 	if (!bytes || (link.shim ? !is_live_shim(w, t, bytes) : !frame_is_generator(w->abi, bytes))) {
 		if (!apart_link(t->apart, frame).shim)
@@ -158,7 +83,7 @@ const uint8_t *links_copy(struct walker *w, struct thread *t, raddr_t frame, rad
 		if (!code)
 			return NULL; /* it has ended */
 		link.code = addr;
-		link.bytes = code->frame_bytes < PYABI_FRAME_MAX ? code->frame_bytes : PYABI_FRAME_MAX;
+		link.bytes = code->frame_bytes < APART_FRAME_MAX ? code->frame_bytes : APART_FRAME_MAX;
 	}
 	link.previous = frame_previous(w->abi, bytes);
 	apart_note(t->apart, frame, link.bytes, w->tick);
@@ -229,7 +154,7 @@ static raddr_t find_awaiter(struct links *l, const struct link *link)
 		return frame_sends_through_c(abi) ? known.previous : 0;
 	if (apart_link(l->t->apart, known.previous).shim)
 		return known.previous;
-	by.bytes = links_copy(l->w, l->t, by.frame, 0, &by.count);
+	by.bytes = links_copy(l->w, l->t, by.frame, &by.count);
 	if (!by.bytes || frame_is_shim(abi, by.bytes) || frame_previous(abi, by.bytes) != 0)
 		return 0;
 	code = codes_find(l->w->codes, frame_code(abi, by.bytes));
@@ -250,7 +175,7 @@ static bool recall_shim(const struct links *l, struct link *ret_link)
 	return true;
 }
 
-raddr_t links_follow(struct links *l, raddr_t frame, raddr_t above)
+raddr_t links_follow(struct links *l, raddr_t frame)
 {
 	const struct pyabi *abi = l->w->abi;
 	bool yielded = false;
@@ -262,7 +187,7 @@ raddr_t links_follow(struct links *l, raddr_t frame, raddr_t above)
 			return 0;
 		link.bytes = yielded && apart_link(l->t->apart, frame).shim
 		                     ? NULL
-		                     : links_copy(l->w, l->t, frame, above, &link.count);
+		                     : links_copy(l->w, l->t, frame, &link.count);
 		if (link.bytes) {
 			link.shim = frame_is_shim(abi, link.bytes);
 			link.previous = frame_previous(abi, link.bytes);
@@ -280,22 +205,105 @@ raddr_t links_follow(struct links *l, raddr_t frame, raddr_t above)
 		}
 		l->link[l->count++] = link;
 		frame = link.previous;
-		above = 0;
 	}
 	return frame_may_be(frame) ? frame : 0;
 }
 
 void links_chase(struct links *l, raddr_t current)
 {
-	raddr_t frame = current, above = 0, outermost = l->t->chunk_count > 0 ? l->t->chunks[0].base + CHUNK_FIRST : 0;
+	raddr_t frame = current, outermost = l->t->chunk_count > 0 ? l->t->chunks[0].base + CHUNK_FIRST : 0;
 
 	for (uint32_t i = 0; frame != 0 && i < CHASE_MAX; i++) {
 		uint32_t copied;
 		const uint8_t *bytes;
 
-		frame = links_follow(l, frame, above);
+		frame = links_follow(l, frame);
 		bytes = frame && frame != outermost ? walk_copy(l->w, l->t, frame, 0, &copied) : NULL;
-		above = frame;
 		frame = bytes ? frame_previous(l->w->abi, bytes) : 0;
+	}
+}
+
+struct pair { /* a call of the stack */
+	struct pyframe *callee; /* its caller is the one before it */
+	raddr_t link;           /* what the callee's previous is while it runs: its caller, or a shim */
+};
+
+/* False: it is none. */
+static bool take_pair(const struct walker *w, const struct thread *t, struct pyframe *callee, struct pair *ret_pair)
+{
+	raddr_t caller = callee[-1].frame;
+	uint32_t ignored;
+	const uint8_t *bytes = callee->provable ? walk_copy(w, t, callee->frame, 0, &ignored) : NULL;
+	raddr_t link = bytes ? frame_previous(w->abi, bytes) : 0;
+	struct apart_link known;
+
+	if (link == 0)
+		return false;
+	*ret_pair = (struct pair){.callee = callee, .link = link};
+	known = apart_link(t->apart, link);
+	return link == caller || (known.shim && known.previous == caller);
+}
+
+/* Where in its code a copy of a frame stands; below 0: it is not this frame's any more. */
+static int64_t stands_at(const struct walker *w, const uint8_t *bytes, const struct pyframe *frame)
+{
+	const struct code *code = codes_find(w->codes, frame->code);
+	int64_t offset;
+
+	return code && bytes && frame_code(w->abi, bytes) == frame->code && frame_offset(w->abi, bytes, code, &offset) ? offset : -1;
+}
+
+/* The same of one that still runs, on top of what it is linked to. */
+static int64_t runs_at(const struct walker *w, const uint8_t *bytes, const struct pair *pair)
+{
+	int64_t offset = stands_at(w, bytes, pair->callee);
+
+	return offset >= 0 && frame_previous(w->abi, bytes) == pair->link &&
+	                       !frame_is_left(w->abi, bytes, codes_find(w->codes, pair->callee->code), offset)
+	               ? offset
+	               : -1;
+}
+
+/* The callee was read before and behind its caller, some 0.1 µs apart: where it runs at both times, and has not begun anew, as far as its
+ * instruction tells, it was called from where the caller stood. That is where the stack has it; and below a call of its own, the callee, too. */
+static bool is_proven(const struct walker *w, const struct pair *pair, uint32_t piece, bool innermost)
+{
+	int64_t first = runs_at(w, plan_bytes(w->plan, piece), pair), again = runs_at(w, plan_bytes(w->plan, piece + 2), pair);
+
+	return first >= 0 && again >= first && (innermost || (first == pair->callee->offset && again == first)) &&
+	       stands_at(w, plan_bytes(w->plan, piece + 1), &pair->callee[-1]) == pair->callee[-1].offset;
+}
+
+void links_prove(struct walker *w, struct thread *t)
+{
+	struct apart_copy *copy = &t->copy.apart;
+	struct iovec frames[3 * APART_PROVEN];
+	struct pair pairs[APART_PROVEN];
+	uint32_t count = 0, first, outermost = 0, head_bytes = (uint32_t)w->abi->frame.bytes;
+
+	while (outermost < t->seen.depth && !t->seen.frames[outermost].generator)
+		outermost++;
+	for (uint32_t i = t->seen.depth; i-- > 1;) {
+		struct pyframe *callee = &t->seen.frames[i];
+
+		callee->proven = false;
+		if (i < outermost || count == APART_PROVEN || !take_pair(w, t, callee, &pairs[count]))
+			continue;
+		frames[3 * count] = frames[3 * count + 2] = piece_at(callee->frame, head_bytes);
+		frames[3 * count + 1] = piece_at(callee[-1].frame, head_bytes);
+		count++;
+	}
+	copy->proven_count = 0;
+	if (count == 0)
+		return;
+	t->apart->doubts--;
+	if (apart_fetch(copy, w->plan, w->remote, frames, 3 * count) < 0)
+		return;
+	first = copy->fetched + copy->fetched_count - 3 * count;
+	for (uint32_t i = 0; i < 3 * count; i++)
+		w->plan->pieces[first + i].from = 0; /* nobody else is to find these */
+	for (uint32_t i = 0; i < count && !w->plan->slow_fetch; i++) {
+		pairs[i].callee->proven = is_proven(w, &pairs[i], first + 3 * i, pairs[i].callee + 1 == t->seen.frames + t->seen.depth);
+		copy->proven_count += pairs[i].callee->proven;
 	}
 }

@@ -31,8 +31,8 @@ struct links {
 };
 
 /* The copy of a generator's frame, or of a shim, and how many bytes it has; it is read now where it was not with the rest. NULL: what lies
- * there is neither, or too much was read so. above: the frame of the data stack that links to it; 0: none. */
-const uint8_t *links_copy(struct walker *w, struct thread *t, raddr_t frame, raddr_t above, uint32_t *ret_bytes);
+ * there is neither, or too much was read so. */
+const uint8_t *links_copy(struct walker *w, struct thread *t, raddr_t frame, uint32_t *ret_bytes);
 
 static inline void links_init(struct links *l, struct walker *w, struct thread *t)
 {
@@ -42,8 +42,8 @@ static inline void links_init(struct links *l, struct walker *w, struct thread *
 }
 
 /* Notes what the chain from this frame on has outside the data stack, down to the frame of the data stack that it is linked to: that
- * one's address; 0: it leads nowhere, or was noted before. above: the frame of the data stack that links to it; 0: none. */
-raddr_t links_follow(struct links *l, raddr_t frame, raddr_t above);
+ * one's address; 0: it leads nowhere, or was noted before. */
+raddr_t links_follow(struct links *l, raddr_t frame);
 /* The same for the whole chain of the current frame. */
 void links_chase(struct links *l, raddr_t current);
 /* The shim, or the generator's frame, that links back to `caller`; NULL: none. */
@@ -53,5 +53,8 @@ const struct link *links_find(const struct links *l, raddr_t frame);
 bool link_awaits(const struct pyabi *abi, const struct link *link, raddr_t callee);
 /* Where a frame that is suspended at `offset` stood while what it awaits was running. False: it awaits nothing. */
 bool awaited_at(const struct code *code, int64_t offset, int64_t *ret_offset);
+/* Reads the frames of the calls in t->seen from the outermost generator's on once more, the innermost first and all in one go, and marks the calls that are
+ * proven by that. */
+void links_prove(struct walker *w, struct thread *t);
 
 #endif

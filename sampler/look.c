@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "sampler/links.h"
 #include "sampler/running.h"
 
 #define FIRST_LOOKS 64 /* at a thread */
@@ -293,7 +294,7 @@ int look_walk(struct walker *w, struct thread *t)
 	raddr_t current = 0;
 	bool untold;
 	int err =
-		plan_reserve(w->plan, APART_FETCHES * (PYABI_FRAME_MAX + 16)) ? walk_current(w, t, &current) : -ENOMEM;
+		plan_reserve(w->plan, APART_FETCHES * (APART_FRAME_MAX + 16)) ? walk_current(w, t, &current) : -ENOMEM;
 
 	w->outside = w->beyond = w->ran = w->resumer = w->leaf = 0;
 	t->looks += t->looks < FIRST_LOOKS;
@@ -309,14 +310,17 @@ int look_walk(struct walker *w, struct thread *t)
 	err = match_chunks(w, t);
 	if (err)
 		return err;
-	return t->copy.head_first ? walk_instants(w, t, current) : walk_frames(w, t, current);
+	err = t->copy.head_first ? walk_instants(w, t, current) : walk_frames(w, t, current);
+	if (err == 0 && t->seen.apart && t->apart && apart_in_doubt(t->apart, w->tick))
+		links_prove(w, t);
+	return err;
 }
 
 int look_standing(struct walker *w, struct thread *t)
 {
 	raddr_t current;
 	int err =
-		plan_reserve(w->plan, APART_FETCHES * (PYABI_FRAME_MAX + 16)) ? walk_current(w, t, &current) : -ENOMEM;
+		plan_reserve(w->plan, APART_FETCHES * (APART_FRAME_MAX + 16)) ? walk_current(w, t, &current) : -ENOMEM;
 
 	if (err)
 		return err;

@@ -23,8 +23,8 @@ static bool read_link(struct walker *w, raddr_t frame, const uint8_t *bytes, str
 	*ret_link = (struct apart_link){.frame = frame,
 	                                .previous = frame_previous(w->abi, bytes),
 	                                .code = code->addr,
-	                                .bytes = code->frame_bytes < PYABI_FRAME_MAX ? code->frame_bytes
-	                                                                             : PYABI_FRAME_MAX};
+	                                .bytes = code->frame_bytes < APART_FRAME_MAX ? code->frame_bytes
+	                                                                             : APART_FRAME_MAX};
 	return true;
 }
 

@@ -17,7 +17,7 @@
 #define CONFIRMS_FAST 1  /* unthrottled, while there is room for the sample to be held */
 #define GROWTHS       8  /* of those on the heap may have come closer only, by what they told to copy */
 #define CONFIRM_OF    16 /* of so many such samples that lie on the data stack as a whole, one is confirmed */
-#define DOUBTS        64 /* fetches of frames outside the data stack in which more is read to learn their calls */
+#define DOUBTS        64 /* looks in which more is read to learn the calls of frames outside the data stack */
 #define STEP_NS       NS_PER_US /* random waits are shorter */
 
 /* Two copies of a thread: what is alike in them was no chance. Where they are alike as a whole and the thread state agreed, that
@@ -55,6 +55,13 @@ static void fall_out_of_step(struct target *target)
 	until_ns = clock_now_ns() + target->random % STEP_NS;
 	while (clock_now_ns() < until_ns)
 		;
+}
+
+/* What was proven of a look's calls while its frames were read. */
+static void count_proofs(struct target *target, const struct walker *w, const struct thread *t)
+{
+	if (t->agreed && t->copy.apart.proven_count > 0 && !t->recalled)
+		target->edges_learnt += calls_sight_proven(w, &t->seen, target->edges);
 }
 
 /* Two copies in one read, the second with its frames outside the data stack the other way round, and before it. To 3.10: the closer to the
@@ -96,6 +103,8 @@ static int learn_calls(struct target *target, struct walker *w, struct thread *t
 	/* Where code objects come and go, another one's name would be learnt. */
 	if (!recheck_is_same(target, t, target_generation(target, t->interp, &target->again, piece), read_ns))
 		return -EAGAIN;
+	if (!target->callees)
+		count_proofs(target, w, t);
 	return sight_alike(target, w, t, &target->first_copy, agreed && t->agreed, late || t->late) ? 0 : -EAGAIN;
 }
 
@@ -160,8 +169,7 @@ static void count_calls(struct target *target, const struct walker *w, struct th
 		return;
 	if (!w->plan->slow)
 		calls_count(w, &t->seen, target->edges, target->interval_ns == 0);
-	if (t->copy.apart.proven_count > 0 && !t->recalled)
-		target->edges_learnt += calls_sight_proven(w, &t->seen, target->edges);
+	count_proofs(target, w, t);
 }
 
 /* What one look at a stack says of calls that are not known, beside the look before it (NULL: none). That it stands as it stood then says nothing

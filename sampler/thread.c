@@ -135,7 +135,7 @@ bool thread_plan(struct thread *t, const struct pyabi *abi, struct plan *plan, u
 		return plan_heap(t, abi, plan, order == PLAN_REVERSED) && plan_head(t, abi, plan) && plan_chunks(t, plan);
 	if (order == PLAN_REVERSED)
 		return apart_plan(t->apart, plan, tick, true, &t->copy.apart) && plan_chunks(t, plan) && plan_head(t, abi, plan);
-	if (order == PLAN_SAMPLE && t->apart && t->apart->count > 0 && !apart_in_doubt(t->apart, tick)) {
+	if (order == PLAN_SAMPLE && t->apart && t->apart->count > 0) {
 		if (!plan_head(t, abi, plan))
 			return false;
 		t->copy.head_first = true;

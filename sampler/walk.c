@@ -222,7 +222,7 @@ int walk_chain(struct walker *w, struct thread *t, raddr_t current)
 			}
 			if (t->apart)
 				apart_forget_none(t->apart, frame); /* the thread stands, and it is one now */
-			bytes = links_copy(w, t, frame, 0, &copied);
+			bytes = links_copy(w, t, frame, &copied);
 		}
 		if (!bytes) {
 			if (abi->frames == FRAMES_HEAP && !thread_want(t, frame, w->tick))

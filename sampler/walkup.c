@@ -92,7 +92,7 @@ static bool is_current(const struct climb *c, raddr_t frame)
 
 /* Does a data-stack frame called from `caller` begin here? Directly (from C, too, in 3.11), or through a shim that links to
  * the caller. -EAGAIN: a light look cannot tell. */
-static int is_called_from(struct climb *c, raddr_t at, const uint8_t *bytes, raddr_t caller, bool suspended)
+static int is_called_from(struct climb *c, const uint8_t *bytes, raddr_t caller, bool suspended)
 {
 	const struct pyabi *abi = c->w->abi;
 	raddr_t addr = frame_code(abi, bytes);
@@ -117,7 +117,7 @@ static int is_called_from(struct climb *c, raddr_t at, const uint8_t *bytes, rad
 	if (!codes_find(c->w->codes, addr) &&
 	    codes_load(c->w->codes, c->w->remote, addr, c->w->now_ns, &code) == -EPROTO)
 		return 0;
-	links_follow(&c->links, link, at);
+	links_follow(&c->links, link);
 	shim = links_to(&c->links, true, caller);
 	if (!shim || shim->frame != link)
 		return 0;
@@ -199,7 +199,7 @@ static const uint8_t *generator_below(struct climb *c, uint32_t chunk, raddr_t a
 	if (is_current(c, caller) || link == caller || frame_code(c->w->abi, bytes) == 0 || !frame_may_be(link) ||
 	    thread_in_chunks(c->t, link) || life_of(c, chunk, at, bytes) != LIFE_RUNS)
 		return NULL;
-	links_follow(&c->links, link, at);
+	links_follow(&c->links, link);
 	return running_generator(c, caller, ret_frame);
 }
 
@@ -233,7 +233,7 @@ static const uint8_t *next_frame(struct climb *c, raddr_t caller, bool suspended
 			*ret_err = err;
 			return NULL;
 		}
-		err = bytes ? is_called_from(c, at, bytes, caller, suspended) : 0;
+		err = bytes ? is_called_from(c, bytes, caller, suspended) : 0;
 		if (err < 0) {
 			*ret_err = err;
 			return NULL;
@@ -380,17 +380,6 @@ static int give_up(const struct climb *c)
 	return -EAGAIN;
 }
 
-/* Whether a frame was this one's callee while both were read, after the rest. */
-static bool is_proven(const struct climb *c, raddr_t frame, raddr_t caller)
-{
-	const struct apart_copy *copy = &c->t->copy.apart;
-
-	for (uint32_t i = 0; copy->fetches == 1 && i < copy->proven_count; i++)
-		if (copy->proven[i].callee == frame && copy->proven[i].caller == caller)
-			return true;
-	return false;
-}
-
 int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_leaf)
 {
 	const struct pyabi *abi = w->abi;
@@ -476,9 +465,8 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 		                                           .stored = frame_is_stored(abi, bytes, code),
 		                                           .awaited = awaited,
 		                                           .placed = placed,
-		                                           .proven = (awaited || !(generator && on_generator) ||
-		                                                      (sender && frame_sends_through_c(abi))) &&
-		                                                     is_proven(&c, frame, caller)}))
+		                                           .provable = awaited || !(generator && on_generator) ||
+		                                                       (sender && frame_sends_through_c(abi))}))
 			return -ENOMEM;
 		on_generator = generator;
 		sender = link && code->resuming && code_resumes(code, offset) ? link : NULL;
