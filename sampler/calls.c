@@ -126,10 +126,22 @@ static bool call_known(void *context, const struct call *call)
 	return edges_has(context, call->key);
 }
 
+/* Whether the caller says itself that it calls the callee there, by its name. */
+static enum named named_of(const struct call *call)
+{
+	const struct place *place = call->context;
+	struct code *code = place->caller ? codes_find(place->w->codes, place->caller->code) : NULL;
+
+	return code && place->callee && has_site(call)
+	               ? codes_calls_by_name(place->w->codes, place->w->remote, code, place->caller->offset,
+	                                     place->callee, place->caller[1].generator)
+	               : NAMED_NOT;
+}
+
 static bool call_known_apart(void *context, const struct call *call)
 {
 	return edges_has(context, call->key) || edges_has_single(context, call) ||
-	       (call->placed && !call->given && edges_has_no_other(context, call));
+	       (call->placed && !call->given && edges_has_no_other(context, call)) || named_of(call) == NAMED_SINGLE;
 }
 
 static bool site_known(void *context, const struct call *call)
@@ -267,7 +279,7 @@ static bool sight_proven(void *context, const struct call *call)
 	struct sighting *s = context;
 
 	if (call->proven && has_site(call) && (!call->can_be || call->can_be(call)))
-		s->learnt |= edges_sight_proven(s->edges, call, s->now_ns);
+		s->learnt |= edges_sight_proven(s->edges, call, named_of(call) != NAMED_NOT, s->now_ns);
 	return true;
 }
 

@@ -46,6 +46,7 @@ struct codes {
 	uint32_t retired_count, retired_room;
 	uint64_t stale;
 	uint64_t stale_ns;          /* when the last entry proved stale; 0: none yet */
+	uint32_t init;              /* callname_hash() of "__init__" */
 	uint64_t decode_ns;         /* used up in this tick, … */
 	uint64_t decode_first_ns;   /* … and of what is free in the beginning */
 	struct no_code no_code[16]; /* by address */
@@ -62,6 +63,7 @@ int codes_new(struct codes **ret_codes, const struct pyabi *abi, struct symtab *
 		return -ENOMEM;
 	c->abi = abi;
 	c->symbols = symbols;
+	c->init = callname_hash("__init__", strlen("__init__"));
 	c->room = 1024;
 	c->table = calloc(c->room, sizeof(*c->table));
 	if (!c->table) {
@@ -83,6 +85,7 @@ static void code_free(struct code *code)
 	free(code->plain);
 	free(code->indirect);
 	free(code->sites);
+	free(code->callnames);
 	free(code);
 }
 
@@ -360,6 +363,20 @@ out:
 	free(bytes);
 }
 
+/* The last part of a qualified name, such as "append" of "Node.append", and the one before it. */
+static void note_name(struct code *code, const char *text, size_t bytes)
+{
+	const char *last = memrchr(text, '.', bytes);
+	size_t before = last ? (size_t)(last - text) : 0, from = last ? before + 1 : 0;
+	const char *owner = last ? memrchr(text, '.', before) : NULL;
+	size_t owner_from = owner ? (size_t)(owner - text) + 1 : 0;
+
+	if (bytes - from < CALLNAME_BYTES)
+		code->name = callname_hash(text + from, bytes - from);
+	if (last && before - owner_from < CALLNAME_BYTES)
+		code->owner = callname_hash(text + owner_from, before - owner_from);
+}
+
 static int read_symbol(struct codes *c, const struct remote *r, const uint8_t *head, struct code *code)
 {
 	const struct pyabi *abi = c->abi;
@@ -384,6 +401,8 @@ static int read_symbol(struct codes *c, const struct remote *r, const uint8_t *h
 	code->content = hash_bytes(code->content, file, text.file_bytes);
 	if (name_cut || file_cut)
 		text.flags |= SYMBOL_CUT;
+	if (!name_cut && !(text.flags & SYMBOL_UNREADABLE))
+		note_name(code, name, text.name_bytes);
 	code->symbol = symtab_intern(c->symbols, &text);
 	return code->symbol ? 0 : -ENOMEM;
 }
@@ -427,6 +446,8 @@ static int decode(struct codes *c, const struct remote *r, raddr_t addr, struct 
 		code->is_generator = (frame_i32(head, abi->code.flags) & CO_GENERATORS) != 0;
 		code->is_coroutine = (frame_i32(head, abi->code.flags) & CO_COROUTINE) != 0;
 	}
+	if (abi->code.names != ABSENT)
+		code->names = frame_u64(head, abi->code.names);
 	first_line = frame_i32(head, abi->code.firstlineno);
 	code->first_line = first_line > 0 ? (uint32_t)first_line : 0;
 	err = read_extent(c, r, head, code);
@@ -438,6 +459,12 @@ static int decode(struct codes *c, const struct remote *r, raddr_t addr, struct 
 	return read_symbol(c, r, head, code);
 }
 
+/* In this tick. */
+static bool is_decoding_over(const struct codes *c)
+{
+	return c->decode_ns > DECODE_NS && c->decode_first_ns > DECODE_FIRST_NS;
+}
+
 int codes_load(struct codes *c, const struct remote *r, raddr_t addr, uint64_t now_ns, struct code **ret_code)
 {
 	struct no_code *no_code = &c->no_code[hash_u64(addr) % (sizeof(c->no_code) / sizeof(c->no_code[0]))];
@@ -445,7 +472,7 @@ int codes_load(struct codes *c, const struct remote *r, raddr_t addr, uint64_t n
 	struct code *code;
 	int err;
 
-	if (c->decode_ns > DECODE_NS && c->decode_first_ns > DECODE_FIRST_NS)
+	if (is_decoding_over(c))
 		return -ENOSPC;
 	if (no_code->addr == addr && now_ns - no_code->seen_ns < NO_CODE_NS)
 		return -EPROTO;
@@ -477,6 +504,37 @@ int codes_load(struct codes *c, const struct remote *r, raddr_t addr, uint64_t n
 	c->count++;
 	*ret_code = code;
 	return 0;
+}
+
+static void read_callnames(struct codes *c, const struct remote *r, struct code *code)
+{
+	uint64_t started_ns = clock_now_ns(), took_ns;
+	uint8_t *bytes = code->bytecode_bytes <= SCANNED_MAX ? malloc(code->bytecode_bytes) : NULL;
+	int count = 0;
+
+	code->callnames_read = true;
+	if (bytes && remote_read(r, code->bytecode, bytes, code->bytecode_bytes) == 0)
+		count = callnames_find_all(c->abi, r, code->names, code->owner, bytes, code->bytecode_bytes, &code->callnames);
+	code->callname_count = count > 0 ? (uint32_t)count : 0;
+	free(bytes);
+	took_ns = clock_now_ns() - started_ns;
+	c->decode_ns += took_ns;
+	c->decode_first_ns += took_ns;
+}
+
+enum named codes_calls_by_name(struct codes *c, const struct remote *r, struct code *code, int64_t offset,
+                               const struct code *callee, bool resumes)
+{
+	const struct callname *name;
+
+	if (!code->callnames_read && r && code->names && !is_decoding_over(c))
+		read_callnames(c, r, code);
+	name = callnames_at(code->callnames, code->callname_count, offset);
+	if (!name || (name->kind == CALLNAME_RESUME) != resumes || callee->name == 0)
+		return NAMED_NOT;
+	if (name->name != callee->name && !(callee->name == c->init && name->name == callee->owner))
+		return NAMED_NOT;
+	return name->single ? NAMED_SINGLE : NAMED_AMONG;
 }
 
 bool codes_is_same(struct codes *c, const struct remote *r, struct code *code, uint64_t generation, uint64_t now_ns)

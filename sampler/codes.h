@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sampler/callnames.h"
 #include "sampler/callsites.h"
 #include "sampler/linetable.h"
 #include "sampler/pyabi/pyabi.h"
@@ -46,6 +47,11 @@ struct code {
 	uint32_t caller_seen; /* so often, and never from anywhere else */
 	bool callers_differ;
 	uint32_t version;  /* co_version, which is that of its functions, too: 3.12+; 0: none */
+	raddr_t names;     /* co_names: 3.11+ */
+	uint32_t name, owner; /* callname_hash() of the last part of its qualified name, and of the part before it; 0: there is none, or it is too long */
+	struct callname *callnames; /* owned; what it calls by name, once it was asked for */
+	uint32_t callname_count;
+	bool callnames_read;
 	uint64_t identity; /* hash of the words that tell this code object from the next at its address */
 	uint64_t content;  /* hash of what it says: name, file, lines, length: equal for one that is compiled again */
 	uint64_t loaded_ns;
@@ -81,6 +87,13 @@ void codes_drop_retired(struct codes *codes);
  * of freed code objects, read after the sample: unchanged, all that was true is true still. 0: the version has none; then
  * what was seen a short while ago, or lies in a process that lately freed code, is compared every time. */
 bool codes_need_recheck(const struct codes *codes, const struct code *code, uint64_t generation, uint64_t now_ns);
+enum named { NAMED_NOT, NAMED_AMONG, NAMED_SINGLE };
+
+/* Whether what has the callee's name is called at this offset, or what that made is resumed; or, where the callee is a class' __init__, what has the name of
+ * the class; and whether that is called at this place only (callnames.h). Asks the target the first time; r may be NULL, and the time allowed for decoding be used up: then it is not
+ * known as yet. */
+enum named codes_calls_by_name(struct codes *codes, const struct remote *r, struct code *code, int64_t offset,
+                               const struct code *callee, bool resumes);
 /* A new tick begins: decoding may again take up to its bound. */
 void codes_new_tick(struct codes *codes);
 

@@ -286,7 +286,7 @@ bool edges_sight(struct edges *e, const struct call *call, uint64_t now_ns)
 	return enough;
 }
 
-bool edges_sight_proven(struct edges *e, const struct call *call, uint64_t now_ns)
+bool edges_sight_proven(struct edges *e, const struct call *call, bool named, uint64_t now_ns)
 {
 	uint32_t all = ++*proven_of(e, call);
 	/* What a caller was not given it calls whoever called it. */
@@ -298,7 +298,7 @@ bool edges_sight_proven(struct edges *e, const struct call *call, uint64_t now_n
 	pending = get_pending(e, key, now_ns);
 	if (pending->proven < UINT16_MAX)
 		pending->proven++;
-	if (pending->proven < EDGE_SIGHTINGS + all / ALIKE_SHARE)
+	if (pending->proven < (named ? 1 : EDGE_SIGHTINGS + all / ALIKE_SHARE))
 		return false;
 	*pending = (struct pending){0};
 	edges_learn(e, call);

@@ -47,9 +47,9 @@ bool edges_sight(struct edges *edges, const struct call *call, uint64_t now_ns);
 bool edges_sight_edge(struct edges *edges, const struct call *call, uint64_t now_ns);
 /* The same for a key of any kind, whatever its share. */
 bool edges_sight_key(struct edges *edges, uint64_t key, uint64_t now_ns);
-/* Seen to be its caller's callee before and behind the reading of the caller. True: known, by its share of all that was seen so of the callee; where the
- * caller was not given what it calls, whoever led to it. */
-bool edges_sight_proven(struct edges *edges, const struct call *call, uint64_t now_ns);
+/* Seen to be its caller's callee before and behind the reading of the caller. True: known, by its share of all that was seen so of the callee, or, where
+ * the caller calls it by its name there (`named`), at once; where the caller was not given what it calls, whoever led to it. */
+bool edges_sight_proven(struct edges *edges, const struct call *call, bool named, uint64_t now_ns);
 /* Its caller was read while the callee ran, which `survived` the reading, or did not; `whole`: all that led to it is told by its key. True:
  * known, by the share that survived, and by its share of all survivals of the callee. */
 bool edges_sight_bracketed(struct edges *edges, const struct call *call, bool whole, bool survived);

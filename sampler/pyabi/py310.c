@@ -116,6 +116,7 @@ const struct pyabi pyabi_3_10 = {
 		.flags = 36,
 		.version = ABSENT,
 		.firsttraceable = ABSENT,
+		.names = ABSENT,
 	},
 	.gen = {
 		.frame = 16,
@@ -134,6 +135,10 @@ const struct pyabi pyabi_3_10 = {
 	.bytes = {
 		.size = 16,
 		.data = 32,
+	},
+	.tuple = {
+		.size = ABSENT,
+		.items = ABSENT,
 	},
 	.type = {
 		.type = 8,

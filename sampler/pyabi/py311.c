@@ -96,6 +96,7 @@ const struct pyabi pyabi_3_11 = {
 		.flags = 48,
 		.version = ABSENT,
 		.firsttraceable = 168,
+		.names = 32,
 	},
 	.gen = {
 		.frame = ABSENT,
@@ -134,6 +135,10 @@ const struct pyabi pyabi_3_11 = {
 	.bytes = {
 		.size = 16,
 		.data = 32,
+	},
+	.tuple = {
+		.size = 16,
+		.items = 24,
 	},
 	.type = {
 		.type = 8,

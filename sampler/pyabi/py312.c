@@ -96,6 +96,7 @@ const struct pyabi pyabi_3_12 = {
 		.flags = ABSENT,
 		.version = 92,
 		.firsttraceable = 176,
+		.names = 32,
 	},
 	.gen = {
 		.frame = ABSENT,
@@ -125,6 +126,7 @@ const struct pyabi pyabi_3_12 = {
 	.plain_opcodes = {120, 172, 100, 84, 124, 86, 88, 9, 2, 121, 83, 99},
 	.push_null = 2,
 	.fixed_opcodes = {30, 50, 51, 68, 69, 70, 71, 72, 73, 76, 77, 78, 79, 80, 81, 82, 101, 106, 111, 112, 116, 131},
+	.attr_calls = true,
 	.func = {
 		.code = ABSENT,
 	},
@@ -137,6 +139,10 @@ const struct pyabi pyabi_3_12 = {
 	.bytes = {
 		.size = 16,
 		.data = 32,
+	},
+	.tuple = {
+		.size = 16,
+		.items = 24,
 	},
 	.type = {
 		.type = 8,

@@ -97,6 +97,7 @@ const struct pyabi pyabi_3_13 = {
 		.flags = ABSENT,
 		.version = 92,
 		.firsttraceable = 184,
+		.names = 32,
 	},
 	.gen = {
 		.frame = ABSENT,
@@ -128,6 +129,7 @@ const struct pyabi pyabi_3_13 = {
 	.null_behind = true,
 	.fixed_opcodes = {16, 18, 19, 20, 21, 24, 73, 82, 91, 92, 191, 192, 193, 194, 195, 196, 197, 198, 199, 200,
 		201, 202, 203, 204},
+	.attr_calls = true,
 	.func = {
 		.code = ABSENT,
 	},
@@ -140,6 +142,10 @@ const struct pyabi pyabi_3_13 = {
 	.bytes = {
 		.size = ABSENT,
 		.data = ABSENT,
+	},
+	.tuple = {
+		.size = 16,
+		.items = 24,
 	},
 	.type = {
 		.type = ABSENT,

@@ -97,6 +97,7 @@ const struct pyabi pyabi_3_14 = {
 		.flags = ABSENT,
 		.version = 92,
 		.firsttraceable = 192,
+		.names = 32,
 	},
 	.gen = {
 		.frame = ABSENT,
@@ -129,6 +130,7 @@ const struct pyabi pyabi_3_14 = {
 	.null_behind = true,
 	.fixed_opcodes = {14, 15, 16, 18, 19, 21, 71, 80, 92, 93, 177, 178, 179, 180, 181, 182, 183, 184, 185, 186,
 		187, 188, 189, 192, 193},
+	.attr_calls = true,
 	.func = {
 		.code = ABSENT,
 	},
@@ -141,6 +143,10 @@ const struct pyabi pyabi_3_14 = {
 	.bytes = {
 		.size = ABSENT,
 		.data = ABSENT,
+	},
+	.tuple = {
+		.size = 16,
+		.items = 32,
 	},
 	.type = {
 		.type = ABSENT,

@@ -97,6 +97,7 @@ const struct pyabi pyabi_3_15 = {
 		.flags = ABSENT,
 		.version = 92,
 		.firsttraceable = 192,
+		.names = 32,
 	},
 	.gen = {
 		.frame = ABSENT,
@@ -131,6 +132,7 @@ const struct pyabi pyabi_3_15 = {
 	.null_behind = true,
 	.fixed_opcodes = {14, 15, 16, 19, 69, 70, 79, 91, 92, 179, 180, 183, 184, 185, 186, 187, 188, 189, 190, 191,
 		192, 193, 194, 195, 196, 197},
+	.attr_calls = true,
 	.func = {
 		.code = ABSENT,
 	},
@@ -143,6 +145,10 @@ const struct pyabi pyabi_3_15 = {
 	.bytes = {
 		.size = ABSENT,
 		.data = ABSENT,
+	},
+	.tuple = {
+		.size = 16,
+		.items = 32,
 	},
 	.type = {
 		.type = ABSENT,

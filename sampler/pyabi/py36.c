@@ -106,6 +106,7 @@ const struct pyabi pyabi_3_6 = {
 		.flags = 32,
 		.version = ABSENT,
 		.firsttraceable = ABSENT,
+		.names = ABSENT,
 	},
 	.gen = {
 		.frame = 16,
@@ -124,6 +125,10 @@ const struct pyabi pyabi_3_6 = {
 	.bytes = {
 		.size = 16,
 		.data = 32,
+	},
+	.tuple = {
+		.size = ABSENT,
+		.items = ABSENT,
 	},
 	.type = {
 		.type = 8,

@@ -105,6 +105,7 @@ const struct pyabi pyabi_3_7 = {
 		.flags = 32,
 		.version = ABSENT,
 		.firsttraceable = ABSENT,
+		.names = ABSENT,
 	},
 	.gen = {
 		.frame = 16,
@@ -123,6 +124,10 @@ const struct pyabi pyabi_3_7 = {
 	.bytes = {
 		.size = 16,
 		.data = 32,
+	},
+	.tuple = {
+		.size = ABSENT,
+		.items = ABSENT,
 	},
 	.type = {
 		.type = 8,

@@ -108,6 +108,7 @@ const struct pyabi pyabi_3_8 = {
 		.flags = 36,
 		.version = ABSENT,
 		.firsttraceable = ABSENT,
+		.names = ABSENT,
 	},
 	.gen = {
 		.frame = 16,
@@ -126,6 +127,10 @@ const struct pyabi pyabi_3_8 = {
 	.bytes = {
 		.size = 16,
 		.data = 32,
+	},
+	.tuple = {
+		.size = ABSENT,
+		.items = ABSENT,
 	},
 	.type = {
 		.type = 8,

@@ -164,6 +164,7 @@ struct pyabi {
 	uint8_t push_null;
 	bool null_behind;
 	uint8_t fixed_opcodes[48];
+	bool attr_calls; /* the lowest bit of LOAD_ATTR's argument says whether a method is looked up to be called: 3.12+; 3.11 has LOAD_METHOD */
 
 	const struct py_opcode *opcodes; /* 256; FRAMES_HEAP only, else NULL */
 
@@ -226,6 +227,7 @@ struct pyabi {
 		int32_t flags;            /* i32 co_flags: to 3.11 */
 		int32_t version;          /* u32 co_version: 3.12+ */
 		int32_t firsttraceable;   /* i32 _co_firsttraceable: 3.11+ */
+		int32_t names;            /* co_names: 3.11+ */
 	} code;
 	struct {
 		int32_t frame;  /* pointer gi_frame: to 3.10 */
@@ -241,6 +243,9 @@ struct pyabi {
 	struct {
 		int32_t size, data;
 	} bytes;
+	struct {
+		int32_t size, items; /* 3.11+ */
+	} tuple;
 	struct {
 		int32_t type;                                    /* of any object */
 		int32_t name, basicsize, flags, dictoffset, cached_keys; /* of a type object */

@@ -24,7 +24,7 @@ enum feature {
 	BASE = 1 << 13,
 };
 
-enum structure { S_RUNTIME, S_INTERP, S_GIL, S_TSTATE, S_CFRAME, S_FRAME, S_CODE, S_GEN, S_FUNC, S_STR, S_BYTES, S_TYPE, S_DICT, STRUCTURES };
+enum structure { S_RUNTIME, S_INTERP, S_GIL, S_TSTATE, S_CFRAME, S_FRAME, S_CODE, S_GEN, S_FUNC, S_STR, S_BYTES, S_TUPLE, S_TYPE, S_DICT, STRUCTURES };
 
 /* Largest believable size, and the first offset that may be used: objects begin with a head of 16 bytes. */
 static const struct bounds {
@@ -33,7 +33,7 @@ static const struct bounds {
 	[S_RUNTIME] = {8, 4 << 20}, [S_INTERP] = {8, 4 << 20}, [S_GIL] = {8, 512},  [S_TSTATE] = {8, PYABI_TSTATE_MAX},
 	[S_CFRAME] = {8, 64},       [S_FRAME] = {8, PYABI_FRAME_MAX}, [S_CODE] = {16, PYABI_CODE_MAX}, [S_GEN] = {16, 512},
 	[S_FUNC] = {16, 128},
-	[S_STR] = {16, 128},        [S_BYTES] = {16, 64},      [S_TYPE] = {8, 2048}, [S_DICT] = {16, 128},
+	[S_STR] = {16, 128},        [S_BYTES] = {16, 64},      [S_TUPLE] = {16, 64}, [S_TYPE] = {8, 2048}, [S_DICT] = {16, 128},
 };
 
 enum { FRAME_OBJECT_HEAD = 24 }; /* of an object of variable size, as frames on the heap are */
@@ -98,6 +98,7 @@ static const struct rule {
 	{"code.flags", offsetof(struct pyabi, code.flags), S_CODE, 4, HEAP | ENTRY, 0, false},
 	{"code.version", offsetof(struct pyabi, code.version), S_CODE, 4, SHIM | BASE, 0, false},
 	{"code.firsttraceable", offsetof(struct pyabi, code.firsttraceable), S_CODE, 4, STACK, 0, false},
+	{"code.names", offsetof(struct pyabi, code.names), S_CODE, 8, STACK, 0, false},
 	{"gen.frame", offsetof(struct pyabi, gen.frame), S_GEN, 8, HEAP, 0, false},
 	{"gen.iframe", offsetof(struct pyabi, gen.iframe), S_GEN, 8, STACK, 0, false},
 	{"gen.state", offsetof(struct pyabi, gen.state), S_GEN, 1, STACK | EXECUTING, 0, false},
@@ -108,6 +109,8 @@ static const struct rule {
 	{"str.text", offsetof(struct pyabi, str.text), S_STR, 8, ALL, 0, false},
 	{"bytes.size", offsetof(struct pyabi, bytes.size), S_BYTES, 8, ALL, 0, false},
 	{"bytes.data", offsetof(struct pyabi, bytes.data), S_BYTES, 1, ALL, 0, false},
+	{"tuple.size", offsetof(struct pyabi, tuple.size), S_TUPLE, 8, STACK, 0, false},
+	{"tuple.items", offsetof(struct pyabi, tuple.items), S_TUPLE, 8, STACK, 0, false},
 	{"type.type", offsetof(struct pyabi, type.type), S_TYPE, 8, ALL, 0, false},
 	{"type.name", offsetof(struct pyabi, type.name), S_TYPE, 8, ALL, 0, false},
 	{"type.basicsize", offsetof(struct pyabi, type.basicsize), S_TYPE, 8, ALL, 0, false},

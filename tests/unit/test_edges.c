@@ -323,13 +323,13 @@ Test(edges, what_was_proven_is_compared_with_what_was_proven)
 	edges_count(e, call.site, 100000, NOW_NS);
 	edges_count(e, call.callee, 100000, NOW_NS);
 	for (int i = 0; i < 2; i++)
-		cr_assert_not(edges_sight_proven(e, &call, NOW_NS));
-	cr_assert(edges_sight_proven(e, &call, NOW_NS));
+		cr_assert_not(edges_sight_proven(e, &call, false, NOW_NS));
+	cr_assert(edges_sight_proven(e, &call, false, NOW_NS));
 	cr_assert(edges_has(e, call.key));
 	for (int i = 0; i < 2000; i++) {
-		cr_assert_not(edges_sight_proven(e, &call, NOW_NS), "it is known");
+		cr_assert_not(edges_sight_proven(e, &call, false, NOW_NS), "it is known");
 		if (i % 200 == 0)
-			cr_assert_not(edges_sight_proven(e, &torn, NOW_NS));
+			cr_assert_not(edges_sight_proven(e, &torn, false, NOW_NS));
 	}
 	edges_free(e);
 }
@@ -344,13 +344,24 @@ Test(edges, what_was_proven_counts_whoever_led_to_it_unless_the_caller_was_given
 	for (uint64_t context = 1; context <= 3; context++) {
 		call.key = hash_combine(context, 1) | 1;
 		given.key = hash_combine(context, 2) | 1;
-		cr_assert_eq(edges_sight_proven(e, &call, NOW_NS), context == 3);
-		cr_assert_not(edges_sight_proven(e, &given, NOW_NS));
+		cr_assert_eq(edges_sight_proven(e, &call, false, NOW_NS), context == 3);
+		cr_assert_not(edges_sight_proven(e, &given, false, NOW_NS));
 	}
 	cr_assert(edges_has_single(e, &call));
 	cr_assert_not(edges_has_single(e, &given));
 	for (int i = 0; i < 2; i++)
-		cr_assert_eq(edges_sight_proven(e, &given, NOW_NS), i == 1, "in this context three times now");
+		cr_assert_eq(edges_sight_proven(e, &given, false, NOW_NS), i == 1, "in this context three times now");
+	edges_free(e);
+}
+
+/* It would be called from another place of the same caller otherwise. */
+Test(edges, what_is_called_by_its_name_there_is_proven_at_once)
+{
+	struct edges *e = new_edges();
+	struct call call = call_of(1, 2);
+
+	cr_assert(edges_sight_proven(e, &call, true, NOW_NS));
+	cr_assert(edges_has(e, call.key));
 	edges_free(e);
 }
 

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Says where functions of the standard library call what by name, by their source: callnames.py FILE. FILE gets a line of JSON for each code object: its
+address, its file and name, and {offset: [kind, name]}, for calls whose callable is a name or an attribute. Then it waits. 3.11+."""
+import argparse
+import ast
+import asyncio
+import collections
+import configparser
+import dataclasses
+import dis
+import email.parser
+import gc
+import http.client
+import http.server
+import inspect
+import json
+import logging.handlers
+import os
+import sys
+import tarfile
+import time
+import types
+import typing
+import unittest.mock
+import urllib.request
+import zipfile
+
+import truth
+
+SEEN = [argparse, asyncio, collections, configparser, dataclasses, email.parser, http.client, http.server, inspect, json, logging.handlers, tarfile, typing,
+        unittest.mock, urllib.request, zipfile]  # and what these import
+CALL, RESUME = 1, 2
+
+
+def name_of(node):
+    """Of what is called; None: it is no call, or not by a name."""
+    if not isinstance(node, ast.Call):
+        return None
+    function = node.func
+    return function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else None
+
+
+def place_of(node):
+    return node.lineno, node.end_lineno, node.col_offset, node.end_col_offset
+
+
+class Source:
+    """What the nodes of a file call, by their places."""
+
+    def __init__(self, path):
+        with open(path, "rb") as file:
+            tree = ast.parse(file.read())
+        self.calls, self.resumed = {}, {}
+        for node in ast.walk(tree):
+            name = name_of(node)
+            if name:
+                self.calls[place_of(node)] = self.resumed[place_of(node)] = name
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.Await, ast.YieldFrom)):
+                self.resumed[place_of(node)] = name_of(node.value)
+
+    def named(self, code):
+        found = {}
+        for step in dis.get_instructions(code):
+            p = step.positions
+            place = p.lineno, p.end_lineno, p.col_offset, p.end_col_offset
+            if step.opname in ("CALL", "CALL_KW", "CALL_FUNCTION_EX"):
+                found[step.offset] = CALL, self.calls.get(place)
+            elif step.opname in ("SEND", "FOR_ITER"):
+                found[step.offset] = RESUME, self.resumed.get(place)
+        return {offset: pair for offset, pair in found.items() if pair[1]}
+
+
+def main():
+    sources, lines = {}, []
+    for function in gc.get_objects():
+        if not isinstance(function, types.FunctionType):
+            continue
+        code = function.__code__
+        if not os.path.isabs(code.co_filename) or not os.path.exists(code.co_filename):
+            continue
+        if code.co_filename not in sources:
+            sources[code.co_filename] = Source(code.co_filename)
+        named = sources[code.co_filename].named(code)
+        if named:
+            lines.append({"address": id(code), "file": code.co_filename, "function": code.co_qualname, "named": named})
+    with open(sys.argv[1], "w", encoding="utf-8") as file:
+        for line in lines:
+            print(json.dumps(line), file=file)
+    truth.ready(count=len(lines))
+    time.sleep(3600)
+
+
+main()
