@@ -148,7 +148,7 @@ class ThroughC(unittest.TestCase):
     def check_marks(self, python):
         """<native> stands exactly where C is between two Python functions."""
         with support.Target(python, "through_c.py") as target:
-            done = support.sampled("attach", target.pid, "-d", 2, "-r", 1000, "--native=marks", "-f", "collapsed", "-o", "-")
+            done = support.sampled("attach", target.pid, "-d", 2, "-r", 1000, "--native=marks", "--stats", "-f", "collapsed", "-o", "-")
             self.assertEqual(done.returncode, 0, done.stderr)
         found = {}
         for line in support.parse_collapsed(done.stdout):
@@ -158,7 +158,8 @@ class ThroughC(unittest.TestCase):
                 counts = found.setdefault(way, {})
                 marks = names.count("<native>")
                 counts[marks] = counts.get(marks, 0) + line.count
-        self.assertEqual(len(found), 13, found)
+        text = done.stderr.decode() + done.stdout.decode()
+        self.assertEqual(len(found), 13, "%r\n%s" % (found, "\n".join(line[-300:] for line in text.splitlines()[:50])))
         for way, counts in found.items():
             most = max(counts, key=counts.get)  # the first calls are not specialised yet, and go through C
             if python.version < (3, 11):
