@@ -280,8 +280,11 @@ int prove_calls(struct target *target, struct walker *w, struct thread *t, uint1
 			calls_learn(w, &t->seen, target->edges);
 		return 0;
 	}
-	if (target->callees && heap_refutes(w, &t->seen, target->edges))
+	if (target->callees && heap_refutes(w, &t->seen, target->edges)) {
+		/* By what this place was seen to call so far: a look at what it calls now counts, too. */
+		confirm_calls(target, w, t, 1, unknown);
 		return -EAGAIN;
+	}
 	one_copy = w->abi->frames == FRAMES_STACK && is_one_piece(t);
 	sight_calls(target, w, t, one_copy, look_of_held(target, w, t, &before) ? &before : NULL);
 	if (prove_knows(target, w, &t->seen, 0, &unknown))

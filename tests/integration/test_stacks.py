@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every frame of every thread: what sampled says of a parked program against what the interpreter itself says of it."""
+import collections
 import json
 import re
 import unittest
@@ -61,6 +62,19 @@ class Stacks(unittest.TestCase):
             for thread in json.loads(done.stdout)["threads"]
         }
         self.compare(truth(target), got, plain)
+
+    @support.on(support.each_version)
+    def check_a_place_that_called_one_function_for_long_calls_others(self, python):
+        """What was seen of a place does not refute what it calls later, for good."""
+        with support.Target(python, "places.py") as target:
+            done = support.sampled("attach", target.pid, "-d", "3", "-r", "1000", "-f", "collapsed", "-o", "-")
+            self.assertEqual(done.returncode, 0, done.stderr)
+        counts = collections.Counter()
+        for line in support.parse_collapsed(done.stdout):
+            names = {name for name, _file, _line in line.frames}
+            counts.update({way: line.count for way in names & {"first", "second", "third", "fourth"}})
+        for way in ("second", "third", "fourth"):
+            self.assertGreater(counts[way], 0.05 * sum(counts.values()), counts)
 
     def check_parked_attach(self, python):
         with support.Target(python, "parked.py") as target:
