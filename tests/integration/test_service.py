@@ -154,7 +154,7 @@ class Kept(unittest.TestCase):
         python = support.newest()
         more = "[trigger hot]\ncpu = 50%\nfor = 2s\nevery = 10m\n"
         with support.Target(python, "resting.py", 0.001, 1000) as busy, support.Target(python, "parked.py") as parked:
-            with Service("*sampled-test-*", more) as service:
+            with Service(of(busy) + " " + of(parked), more) as service:
                 service.wait_sampled(parked.pid)
                 support.wait_until(service.dumped, "the trigger has fired: " + service.said(), 30)
                 time.sleep(3)
@@ -265,7 +265,7 @@ class Asked(unittest.TestCase):
         support.need_root(self)
         python = cli.python_for_all()
         with support.Target(python, "parked.py", user=cli.NOBODY) as own, support.Target(python, "parked.py") as roots:
-            with Service("*sampled-test-*") as service:
+            with Service(of(own) + " " + of(roots)) as service:
                 service.wait_sampled(own.pid)
                 service.wait_sampled(roots.pid)
                 self.assertEqual([target["pid"] for target in service.json("list", user=cli.NOBODY)], [own.pid])
@@ -282,7 +282,7 @@ class Asked(unittest.TestCase):
         support.need_root(self)
         python = cli.python_for_all()
         with support.Target(python, "parked.py", user=cli.NOBODY) as own, support.Target(python, "parked.py") as roots:
-            service = Service("*sampled-test-*")
+            service = Service(of(own) + " " + of(roots))
             service.write("action = exclude\n[rule rest]\ncommand = nothing-like-it\n")
             with service:
                 support.wait_until(lambda: service.listed(own.pid) and service.listed(roots.pid), "they are listed", 10)
