@@ -3,6 +3,7 @@
 
 #include "base/hash.h"
 #include "sampler/bytecode.h"
+#include "sampler/codenames.h"
 
 #define COUNT_TICKS    16   /* one stack in so many is counted */
 #define ADJACENT_BYTES 4096 /* a frame is smaller, with few exceptions */
@@ -133,8 +134,8 @@ static enum named named_of(const struct call *call)
 	struct code *code = place->caller ? codes_find(place->w->codes, place->caller->code) : NULL;
 
 	return code && place->callee && has_site(call)
-	               ? codes_calls_by_name(place->w->codes, place->w->remote, code, place->caller->offset,
-	                                     place->callee, place->caller[1].generator)
+	               ? codenames_calls(place->w->codes, place->w->abi, place->w->remote, code, place->caller->offset,
+	                                 place->callee, place->caller[1].generator)
 	               : NAMED_NOT;
 }
 

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "sampler/bytecode.h"
+#include "sampler/codenames.h"
 #include "sampler/frames.h"
 #include "sampler/pyobj.h"
 #include "sampler/record.h"
@@ -46,7 +47,6 @@ struct codes {
 	uint32_t retired_count, retired_room;
 	uint64_t stale;
 	uint64_t stale_ns;          /* when the last entry proved stale; 0: none yet */
-	uint32_t init;              /* callname_hash() of "__init__" */
 	uint64_t decode_ns;         /* used up in this tick, … */
 	uint64_t decode_first_ns;   /* … and of what is free in the beginning */
 	struct no_code no_code[16]; /* by address */
@@ -63,7 +63,6 @@ int codes_new(struct codes **ret_codes, const struct pyabi *abi, struct symtab *
 		return -ENOMEM;
 	c->abi = abi;
 	c->symbols = symbols;
-	c->init = callname_hash("__init__", strlen("__init__"));
 	c->room = 1024;
 	c->table = calloc(c->room, sizeof(*c->table));
 	if (!c->table) {
@@ -363,20 +362,6 @@ out:
 	free(bytes);
 }
 
-/* The last part of a qualified name, such as "append" of "Node.append", and the one before it. */
-static void note_name(struct code *code, const char *text, size_t bytes)
-{
-	const char *last = memrchr(text, '.', bytes);
-	size_t before = last ? (size_t)(last - text) : 0, from = last ? before + 1 : 0;
-	const char *owner = last ? memrchr(text, '.', before) : NULL;
-	size_t owner_from = owner ? (size_t)(owner - text) + 1 : 0;
-
-	if (bytes - from < CALLNAME_BYTES)
-		code->name = callname_hash(text + from, bytes - from);
-	if (last && before - owner_from < CALLNAME_BYTES)
-		code->owner = callname_hash(text + owner_from, before - owner_from);
-}
-
 static int read_symbol(struct codes *c, const struct remote *r, const uint8_t *head, struct code *code)
 {
 	const struct pyabi *abi = c->abi;
@@ -402,7 +387,7 @@ static int read_symbol(struct codes *c, const struct remote *r, const uint8_t *h
 	if (name_cut || file_cut)
 		text.flags |= SYMBOL_CUT;
 	if (!name_cut && !(text.flags & SYMBOL_UNREADABLE))
-		note_name(code, name, text.name_bytes);
+		codenames_note(code, name, text.name_bytes);
 	code->symbol = symtab_intern(c->symbols, &text);
 	return code->symbol ? 0 : -ENOMEM;
 }
@@ -459,20 +444,27 @@ static int decode(struct codes *c, const struct remote *r, raddr_t addr, struct 
 	return read_symbol(c, r, head, code);
 }
 
-/* In this tick. */
-static bool is_decoding_over(const struct codes *c)
+bool codes_may_decode(const struct codes *c)
 {
-	return c->decode_ns > DECODE_NS && c->decode_first_ns > DECODE_FIRST_NS;
+	return c->decode_ns <= DECODE_NS || c->decode_first_ns <= DECODE_FIRST_NS;
+}
+
+void codes_decoded(struct codes *c, uint64_t started_ns)
+{
+	uint64_t took_ns = clock_now_ns() - started_ns;
+
+	c->decode_ns += took_ns;
+	c->decode_first_ns += took_ns;
 }
 
 int codes_load(struct codes *c, const struct remote *r, raddr_t addr, uint64_t now_ns, struct code **ret_code)
 {
 	struct no_code *no_code = &c->no_code[hash_u64(addr) % (sizeof(c->no_code) / sizeof(c->no_code[0]))];
-	uint64_t started_ns, took_ns;
+	uint64_t started_ns;
 	struct code *code;
 	int err;
 
-	if (is_decoding_over(c))
+	if (!codes_may_decode(c))
 		return -ENOSPC;
 	if (no_code->addr == addr && now_ns - no_code->seen_ns < NO_CODE_NS)
 		return -EPROTO;
@@ -486,9 +478,7 @@ int codes_load(struct codes *c, const struct remote *r, raddr_t addr, uint64_t n
 		return -ENOMEM;
 	started_ns = clock_now_ns();
 	err = decode(c, r, addr, code);
-	took_ns = clock_now_ns() - started_ns;
-	c->decode_ns += took_ns;
-	c->decode_first_ns += took_ns;
+	codes_decoded(c, started_ns);
 	if (err) {
 		code_free(code);
 		if (err == -EFAULT)
@@ -504,37 +494,6 @@ int codes_load(struct codes *c, const struct remote *r, raddr_t addr, uint64_t n
 	c->count++;
 	*ret_code = code;
 	return 0;
-}
-
-static void read_callnames(struct codes *c, const struct remote *r, struct code *code)
-{
-	uint64_t started_ns = clock_now_ns(), took_ns;
-	uint8_t *bytes = code->bytecode_bytes <= SCANNED_MAX ? malloc(code->bytecode_bytes) : NULL;
-	int count = 0;
-
-	code->callnames_read = true;
-	if (bytes && remote_read(r, code->bytecode, bytes, code->bytecode_bytes) == 0)
-		count = callnames_find_all(c->abi, r, code->names, code->owner, bytes, code->bytecode_bytes, &code->callnames);
-	code->callname_count = count > 0 ? (uint32_t)count : 0;
-	free(bytes);
-	took_ns = clock_now_ns() - started_ns;
-	c->decode_ns += took_ns;
-	c->decode_first_ns += took_ns;
-}
-
-enum named codes_calls_by_name(struct codes *c, const struct remote *r, struct code *code, int64_t offset,
-                               const struct code *callee, bool resumes)
-{
-	const struct callname *name;
-
-	if (!code->callnames_read && r && code->names && !is_decoding_over(c))
-		read_callnames(c, r, code);
-	name = callnames_at(code->callnames, code->callname_count, offset);
-	if (!name || (name->kind == CALLNAME_RESUME) != resumes || callee->name == 0)
-		return NAMED_NOT;
-	if (name->name != callee->name && !(callee->name == c->init && name->name == callee->owner))
-		return NAMED_NOT;
-	return name->single ? NAMED_SINGLE : NAMED_AMONG;
 }
 
 bool codes_is_same(struct codes *c, const struct remote *r, struct code *code, uint64_t generation, uint64_t now_ns)

@@ -48,7 +48,7 @@ struct code {
 	bool callers_differ;
 	uint32_t version;  /* co_version, which is that of its functions, too: 3.12+; 0: none */
 	raddr_t names;     /* co_names: 3.11+ */
-	uint32_t name, owner; /* callname_hash() of the last part of its qualified name, and of the part before it; 0: there is none, or it is too long */
+	uint32_t name, owner; /* codenames_note(): callname_hash() of the last part of its qualified name, and of the part before it; 0: there is none, or it is too long */
 	struct callname *callnames; /* owned; what it calls by name, once it was asked for */
 	uint32_t callname_count;
 	bool callnames_read;
@@ -87,13 +87,9 @@ void codes_drop_retired(struct codes *codes);
  * of freed code objects, read after the sample: unchanged, all that was true is true still. 0: the version has none; then
  * what was seen a short while ago, or lies in a process that lately freed code, is compared every time. */
 bool codes_need_recheck(const struct codes *codes, const struct code *code, uint64_t generation, uint64_t now_ns);
-enum named { NAMED_NOT, NAMED_AMONG, NAMED_SINGLE };
-
-/* Whether what has the callee's name is called at this offset, or what that made is resumed; or, where the callee is a class' __init__, what has the name of
- * the class; and whether that is called at this place only (callnames.h). Asks the target the first time; r may be NULL, and the time allowed for decoding be used up: then it is not
- * known as yet. */
-enum named codes_calls_by_name(struct codes *codes, const struct remote *r, struct code *code, int64_t offset,
-                               const struct code *callee, bool resumes);
+/* Whether there is time left for decoding in this tick; and that some was used, since then, for what is decoded elsewhere (codenames.h). */
+bool codes_may_decode(const struct codes *codes);
+void codes_decoded(struct codes *codes, uint64_t started_ns);
 /* A new tick begins: decoding may again take up to its bound. */
 void codes_new_tick(struct codes *codes);
 

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sampler/codenames.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "sampler/bytecode.h"
+
+void codenames_note(struct code *code, const char *text, size_t bytes)
+{
+	const char *last = memrchr(text, '.', bytes);
+	size_t before = last ? (size_t)(last - text) : 0, from = last ? before + 1 : 0;
+	const char *owner = last ? memrchr(text, '.', before) : NULL;
+	size_t owner_from = owner ? (size_t)(owner - text) + 1 : 0;
+
+	if (bytes - from < CALLNAME_BYTES)
+		code->name = callname_hash(text + from, bytes - from);
+	if (last && before - owner_from < CALLNAME_BYTES)
+		code->owner = callname_hash(text + owner_from, before - owner_from);
+}
+
+static void read_callnames(struct codes *codes, const struct pyabi *abi, const struct remote *r, struct code *code)
+{
+	uint64_t started_ns = clock_now_ns();
+	uint8_t *bytes = code->bytecode_bytes <= SCANNED_MAX ? malloc(code->bytecode_bytes) : NULL;
+	int count = 0;
+
+	code->callnames_read = true;
+	if (bytes && remote_read(r, code->bytecode, bytes, code->bytecode_bytes) == 0)
+		count = callnames_find_all(abi, r, code->names, code->owner, bytes, code->bytecode_bytes, &code->callnames);
+	code->callname_count = count > 0 ? (uint32_t)count : 0;
+	free(bytes);
+	codes_decoded(codes, started_ns);
+}
+
+static bool is_init(const struct code *code)
+{
+	return code->name == callname_hash("__init__", strlen("__init__"));
+}
+
+enum named codenames_calls(struct codes *codes, const struct pyabi *abi, const struct remote *r, struct code *code, int64_t offset,
+                           const struct code *callee, bool resumes)
+{
+	const struct callname *name;
+
+	if (!code->callnames_read && r && code->names && codes_may_decode(codes))
+		read_callnames(codes, abi, r, code);
+	name = callnames_at(code->callnames, code->callname_count, offset);
+	if (!name || (name->kind == CALLNAME_RESUME) != resumes)
+		return NAMED_NOT;
+	if (name->name != callee->name && !(name->name == callee->owner && is_init(callee)))
+		return NAMED_NOT;
+	return name->single ? NAMED_SINGLE : NAMED_AMONG;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "sampler/codenames.h"
+
+static uint32_t hash_of(const char *name)
+{
+	return callname_hash(name, strlen(name));
+}
+
+static struct code named(const char *qualified)
+{
+	struct code code = {0};
+
+	codenames_note(&code, qualified, strlen(qualified));
+	return code;
+}
+
+Test(codenames, a_function_has_its_own_name_and_that_of_what_it_is_in)
+{
+	char longer[CALLNAME_BYTES + 8];
+	struct code code = named("tree.Node.append");
+
+	cr_expect_eq(code.name, hash_of("append"));
+	cr_expect_eq(code.owner, hash_of("Node"));
+	code = named("Node.append");
+	cr_expect_eq(code.owner, hash_of("Node"));
+	code = named("append");
+	cr_expect_eq(code.name, hash_of("append"));
+	cr_expect_eq(code.owner, 0);
+	memset(longer, 'x', sizeof(longer));
+	longer[sizeof(longer) - 1] = 0;
+	code = named(longer);
+	cr_expect_eq(code.name, 0, "it is too long");
+}
+
+Test(codenames, a_class_is_called_by_its_own_name)
+{
+	struct callname names[] = {{.first = 2, .last = 5, .name = hash_of("Node"), .kind = CALLNAME_CALL, .single = true},
+	                           {.first = 8, .last = 9, .name = hash_of("walk"), .kind = CALLNAME_RESUME}};
+	struct code caller = {.callnames = names, .callname_count = 2, .callnames_read = true};
+	struct code init = named("Node.__init__"), other = named("Node.append"), walk = named("walk");
+
+	cr_expect_eq(codenames_calls(NULL, NULL, NULL, &caller, 6, &init, false), NAMED_SINGLE);
+	cr_expect_eq(codenames_calls(NULL, NULL, NULL, &caller, 6, &other, false), NAMED_NOT);
+	cr_expect_eq(codenames_calls(NULL, NULL, NULL, &caller, 16, &walk, true), NAMED_AMONG);
+	cr_expect_eq(codenames_calls(NULL, NULL, NULL, &caller, 16, &walk, false), NAMED_NOT, "it is not called, but resumed there");
+	cr_expect_eq(codenames_calls(NULL, NULL, NULL, &caller, 12, &init, false), NAMED_NOT);
+}
