@@ -328,8 +328,11 @@ def switches(pid):
     """{thread: its state (R, S, D, T, t, Z), and how often it gave up a CPU and was taken off one}."""
     found = {}
     for tid in os.listdir("/proc/%d/task" % pid):
-        with open("/proc/%d/task/%s/status" % (pid, tid), encoding="utf-8", errors="replace") as file:
-            text = file.read()
+        try:
+            with open("/proc/%d/task/%s/status" % (pid, tid), encoding="utf-8", errors="replace") as file:
+                text = file.read()
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it has ended since
         found[tid] = (re.search(r"(?m)^State:\s+(\w)", text).group(1), re.findall(r"ctxt_switches:\s+(\d+)", text))
     return found
 
