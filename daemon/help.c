@@ -56,7 +56,7 @@ static const char profile_options[] =
 	"      --blocking          exact stacks: a thread that runs is stopped while it is read, for microseconds\n"
 	"      --opcodes           the innermost frame's current instruction as a frame of its own\n"
 	"      --jitter, --no-jitter\n"
-	"                          vary the time between ticks a little, the mean kept (default: on)\n"
+	"                          ticks come anywhere in their interval, not at even distances (default: on)\n"
 	"      --subprocesses      children too, present and future, and theirs\n"
 	"      --omit RE           drop samples that hold a file that matches (extended regular expression)\n"
 	"      --stop RE           cut the frames outside the outermost one whose file or name matches\n"

@@ -20,7 +20,7 @@
 #define RECORDING_MAGIC "\x89SMPL\r\n\x1a"
 
 enum {
-	RECORDING_VERSION = 1,
+	RECORDING_VERSION = 2, /* what is written; those from 1 on are read */
 	RECORDING_HEAD_BYTES = 16,
 	BLOCK_HEAD_BYTES = 12,
 	/* A block is closed when it has so much, or earlier; the item that comes last may lie beyond. */
@@ -89,6 +89,16 @@ static inline uint64_t zigzag(int64_t value)
 static inline int64_t unzigzag(uint64_t value)
 {
 	return (int64_t)(value >> 1 ^ (value & 1 ? UINT64_MAX : 0));
+}
+
+/* What a run weighs if nothing is said, in units of time: at a rate its samples' intervals, else the time since the thread's last run.
+ * Version 1 took the latter at a rate as well. */
+static inline int64_t weight_expected(uint32_t format, int64_t interval_units, uint64_t count, bool has_run,
+                                      int64_t since_last)
+{
+	bool even = format > 1 && interval_units > 0;
+
+	return even || !has_run ? (int64_t)count * interval_units : since_last;
 }
 
 /* When a thread's next sample is due, as writer and reader both reckon it from those before: the deadlines are at even distances, and each

@@ -261,7 +261,7 @@ bool reader_run(struct reader *r, unsigned tag)
 	if (count > UINT32_MAX || stack >= COUNT(r->stacks, struct read_stack) ||
 	    !read_times(r, t, tag, count, &first, &last) || !to_ns(r, first, &first_ns) || !to_ns(r, last, &last_ns))
 		return false;
-	weight = t->has_run ? last - t->t_last : (int64_t)count * r->interval_units;
+	weight = weight_expected(r->blocks.format, r->interval_units, count, t->has_run, last - t->t_last);
 	if (tag & RUN_WEIGHT)
 		weight = add(weight, take_s(&r->blocks.columns[COLUMN_TIMES]));
 	if (weight < 0 || !is_time(weight) || c->bad || r->blocks.columns[COLUMN_STACKS].bad ||

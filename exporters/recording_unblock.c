@@ -40,9 +40,10 @@ int block_reader_init(struct block_reader *b, struct input *in, struct fault *fa
 		return fault_set(fault, -EPROTO, "", "it does not begin as a recording does");
 	if (get_le(head + 12, 4) != crc32c(0, head, 12))
 		return fault_set(fault, -EPROTO, "", "its head is damaged");
-	if (get_le(head + 8, 2) != RECORDING_VERSION)
+	b->format = get_le(head + 8, 2);
+	if (b->format < 1 || b->format > RECORDING_VERSION)
 		return fault_set(fault, -ENOTSUP, "a later sampled reads it",
-		                 "it is a recording of version %u, and version %d is known", get_le(head + 8, 2),
+		                 "it is a recording of version %u, and versions 1 to %d are known", b->format,
 		                 RECORDING_VERSION);
 	b->stored = malloc(STORED_MAX_BYTES);
 	b->whole = malloc(BLOCK_MAX_BYTES);

@@ -18,6 +18,7 @@ struct cursor {
 
 struct block_reader {
 	struct input *in;
+	uint32_t format;     /* version of it */
 	uint64_t number;     /* of the last block, from 1 */
 	uint64_t start_byte; /* where it begins */
 	struct cursor columns[COLUMN_COUNT];

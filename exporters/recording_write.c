@@ -12,7 +12,7 @@
 
 #include "exporters/recording_state.h"
 
-enum { STACKS_MAX = 1 << 18, UNITS_AN_INTERVAL = 32 };
+enum { STACKS_MAX = 1 << 18, UNITS_AN_INTERVAL = 8 };
 
 void recording_fail(struct recording_writer *w, int err)
 {

@@ -132,7 +132,7 @@ static bool is_time(int64_t units)
 static int64_t take_weight(struct recording_writer *w, struct known_thread *t, const struct rec_stack *record,
                            int64_t t_last, int64_t *ret_expected)
 {
-	int64_t expected = t->has_run ? t_last - t->t_last : (int64_t)record->count * w->interval_units;
+	int64_t expected = weight_expected(RECORDING_VERSION, w->interval_units, record->count, t->has_run, t_last - t->t_last);
 	int64_t weight_ns = (int64_t)record->weight_ns + t->rest_ns, weight = expected, expected_ns;
 
 	if (expected < 0 || __builtin_mul_overflow(expected, w->unit_ns, &expected_ns) ||

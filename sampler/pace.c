@@ -64,7 +64,7 @@ static void account(struct seat *seat, uint64_t ran_ns)
 	target->facts.ticks_late += seat->late;
 	target->facts.ticks_missed += seat->missed;
 	target->facts.ticks_saved += seat->saved;
-	still_credit(target, seat->ticks, seat->t_ns, ran_ns);
+	still_credit(target, seat->ticks, seat->t_ns, seat->base_ns, ran_ns);
 	seat->ticks = seat->late = seat->missed = seat->saved = 0;
 }
 
@@ -87,11 +87,12 @@ static void set_skip(struct seat *seat)
 }
 
 /* A tick of a parked process goes by. */
-static void credit(struct seat *seat, uint64_t step_ns, uint64_t now_ns)
+static void credit(struct seat *seat, uint64_t step_ns, uint64_t base_ns, uint64_t now_ns)
 {
 	seat->parked_ticks++;
 	seat->ticks++;
 	seat->t_ns = now_ns;
+	seat->base_ns = base_ns;
 	if (seat->ticks * step_ns >= PARKED_RUN_NS) {
 		account(seat, 0);
 		runs_close_all(seat->target);
@@ -155,14 +156,14 @@ void pace_tick(struct pace *pace, const struct pace_tick *tick, uint64_t now_ns)
 			seat->saved += tick->slowdown - 1;
 		}
 		if (is_parked(seat, parking, now_ns)) {
-			credit(seat, step_ns, now_ns);
+			credit(seat, step_ns, pace->base_ns, now_ns);
 			i++;
 			continue;
 		}
 		account(seat, 0);
 		seat->target->interval_ns = step_ns;
 		burst_earn(&seat->target->burst, pace->interval_ns, pace->count);
-		err = target_tick(seat->target, now_ns);
+		err = target_tick(seat->target, now_ns, step_ns ? pace->base_ns : now_ns);
 		if (err == 0 || err == -ENOMEM)
 			i++;
 		else
@@ -212,7 +213,7 @@ static uint64_t next_random(struct paces *paces)
 
 void paces_set_due(struct paces *paces, struct pace *pace, bool jitter)
 {
-	pace->due_ns = pace->base_ns + (jitter ? next_random(paces) % (pace->interval_ns / 4 + 1) : 0);
+	pace->due_ns = pace->base_ns + (jitter ? next_random(paces) % (pace->interval_ns + 1) : 0);
 }
 
 struct pace *paces_next(struct paces *paces)

@@ -32,8 +32,8 @@ struct seat {
 	uint32_t parked_ticks; /* in a row */
 	uint64_t cpu_ns;       /* its CPU clock, when it was last read: if then the process was too, just before */
 	uint64_t t_moved_ns;   /* when that was first seen to be what it is */
-	uint64_t ticks;        /* credited since the last account, the latest at t_ns */
-	uint64_t t_ns;
+	uint64_t ticks;        /* credited since the last account, the latest at t_ns … */
+	uint64_t t_ns, base_ns;        /* … and its deadline */
 	uint64_t late, missed, saved; /* deadlines since then */
 };
 
@@ -71,7 +71,8 @@ void pace_tick(struct pace *pace, const struct pace_tick *tick, uint64_t now_ns)
 
 /* The pace of this interval, made when there is none yet; NULL without memory. */
 struct pace *paces_find(struct paces *paces, uint64_t interval_ns);
-/* Sets when it is due: at its deadline, with jitter up to a quarter of the interval later. */
+/* Sets when it is due: at its deadline; with jitter, anywhere from there to the next, so that a program that goes in step with the
+ * interval is met at all that it does. */
 void paces_set_due(struct paces *paces, struct pace *pace, bool jitter);
 /* The one that is due first; there must be one. */
 struct pace *paces_next(struct paces *paces);

@@ -39,11 +39,11 @@ static uint64_t most_ns(const struct target *target)
 
 uint64_t sample_weight(struct target *target, struct thread *t, uint64_t now_ns)
 {
-	uint64_t interval_ns = target->interval_ns;
 	uint64_t most = most_ns(target);
-	uint64_t weight_ns = t->t_attempt_ns ? now_ns - t->t_attempt_ns : interval_ns;
+	uint64_t base_ns = target_base_ns(target, now_ns);
+	uint64_t weight_ns = t->base_attempt_ns ? base_ns - t->base_attempt_ns : target->interval_ns;
 
-	t->t_attempt_ns = now_ns;
+	t->base_attempt_ns = base_ns;
 	if (weight_ns <= most)
 		return weight_ns;
 	target->facts.unsampled_ns += weight_ns - most;
@@ -341,7 +341,7 @@ static enum light take_lights(struct target *target, struct walker *w)
 	return light;
 }
 
-int target_tick(struct target *target, uint64_t now_ns)
+int target_tick(struct target *target, uint64_t now_ns, uint64_t base_ns)
 {
 	struct walker w = {.abi = &target->proc.abi,
 	                   .remote = &target->remote,
@@ -352,6 +352,7 @@ int target_tick(struct target *target, uint64_t now_ns)
 	enum light light;
 	int err;
 
+	target->base_ns = base_ns;
 	begin_tick(target, &w);
 	light = !target->exact && now_ns - target->t_watched_ns < WATCH_NS ? take_lights(target, &w) : LIGHT_NOT;
 	if (light == LIGHT_TOLD)

@@ -88,7 +88,7 @@ static void wake(struct target *target, struct thread *t)
 {
 	still_account(target, t);
 	t->still = t->parked = false;
-	t->t_attempt_ns = target->t_passed_ns;
+	t->base_attempt_ns = target->base_passed_ns;
 	if (!t->shadow)
 		target->still_count--;
 	target->awake_stale = true;
@@ -164,13 +164,15 @@ bool still_proved(const struct target *target, const struct thread *t)
 
 void still_pass(struct target *target, uint64_t now_ns, uint64_t most_ns)
 {
-	uint64_t ns = target->t_passed_ns ? now_ns - target->t_passed_ns : most_ns;
+	uint64_t base_ns = target_base_ns(target, now_ns);
+	uint64_t ns = target->t_passed_ns ? base_ns - target->base_passed_ns : most_ns;
 
 	if (ns > most_ns) {
 		target->facts.unsampled_ns += (ns - most_ns) * target->still_count;
 		ns = most_ns;
 	}
 	target->t_passed_ns = now_ns;
+	target->base_passed_ns = base_ns;
 	target->passed_ticks++;
 	target->passed_ns += ns;
 	target->facts.attempts += target->still_count;
@@ -227,9 +229,9 @@ void still_park(struct target *target)
 	target->awake_count = 0;
 }
 
-void still_credit(struct target *target, uint64_t ticks, uint64_t t_ns, uint64_t ran_ns)
+void still_credit(struct target *target, uint64_t ticks, uint64_t t_ns, uint64_t base_ns, uint64_t ran_ns)
 {
-	uint64_t ns = t_ns - target->t_passed_ns;
+	uint64_t ns = base_ns - target->base_passed_ns;
 	uint64_t ran_each_ns = target->still_count ? ran_ns / target->still_count : 0;
 
 	if (ticks == 0)
@@ -240,6 +242,7 @@ void still_credit(struct target *target, uint64_t ticks, uint64_t t_ns, uint64_t
 	target->passed_ticks += ticks;
 	target->passed_ns += ns - ran_each_ns;
 	target->t_passed_ns = t_ns;
+	target->base_passed_ns = base_ns;
 	target->facts.ticks += ticks;
 	target->facts.ticks_credited += ticks;
 	target->facts.attempts += ticks * target->still_count;

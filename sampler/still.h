@@ -38,9 +38,9 @@ void still_wake_all(struct target *target);
 /* Whether the latest tick left nothing open, so that it may be parked. */
 bool still_can_park(const struct target *target);
 void still_park(struct target *target);
-/* So many ticks passed since then, or since the last such account, the latest at t_ns; ran_ns of CPU time proved to have been used
+/* So many ticks passed since then, or since the last such account, the latest at t_ns with the deadline base_ns; ran_ns of CPU time proved to have been used
  * meanwhile, which is not sampled. */
-void still_credit(struct target *target, uint64_t ticks, uint64_t t_ns, uint64_t ran_ns);
+void still_credit(struct target *target, uint64_t ticks, uint64_t t_ns, uint64_t base_ns, uint64_t ran_ns);
 /* After still_credit(): its threads are read again, but for those that the GIL proves still. */
 void still_unpark(struct target *target);
 

@@ -229,9 +229,10 @@ int target_sample_once(struct target *target, struct ring *ring, const struct sa
 	once.interval_ns = NS_PER_MS;
 	err = target_adopt(target, &once, symbols, ring, &stopper, 1);
 	while (!err) {
-		uint64_t lost = all_lost(target);
+		uint64_t lost = all_lost(target), now_ns;
 
-		err = target_tick(target, clock_now_ns());
+		now_ns = clock_now_ns();
+		err = target_tick(target, now_ns, now_ns);
 		take_late(target, &stopper, end_ns);
 		if ((all_lost(target) == lost && target->held_count == 0 && target->owed_count == 0 &&
 		     !any_waits(target)) ||

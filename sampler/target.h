@@ -126,7 +126,8 @@ struct target {
 	uint32_t awake_count, awake_room;
 	bool awake_stale;                 /* to be made anew */
 	uint32_t still_count;             /* that are sampled without being read */
-	uint64_t t_passed_ns;             /* of the latest tick */
+	uint64_t base_ns; /* the deadline of this tick, before jitter: what weights are differences of, but unthrottled */
+	uint64_t t_passed_ns, base_passed_ns; /* of the latest tick */
 	uint64_t passed_ticks, passed_ns; /* of ticks since the beginning */
 	uint64_t t_looked_ns;             /* when some of the still ones were last looked at */
 	uint32_t look_next;
@@ -193,8 +194,14 @@ void target_take_generation(const struct target *target, raddr_t interp, const s
 /* Finds or renews names that are due, a few at a time, and announces threads. */
 void target_name_threads(struct target *target, uint64_t now_ns);
 
-/* sample.c: one tick of one target. 0, -ESRCH: it is gone, -ESTALE: its memory makes no sense any more, as after exec. */
-int target_tick(struct target *target, uint64_t now_ns);
+/* Where a tick lies in the time that weights are parts of. At a rate that is its deadline: a sample stands for its interval, wherever
+ * in it the jitter puts it, or what a program does late in each interval would weigh more. */
+static inline uint64_t target_base_ns(const struct target *target, uint64_t now_ns)
+{
+	return target->interval_ns ? target->base_ns : now_ns;
+}
+/* sample.c: one tick of one target, the deadline of which was base_ns. 0, -ESRCH: it is gone, -ESTALE: its memory makes no sense any more, as after exec. */
+int target_tick(struct target *target, uint64_t now_ns, uint64_t base_ns);
 /* Notes the time since the thread's previous attempt: what a sample now stands for. What is longer ago than two intervals was not sampled. */
 uint64_t sample_weight(struct target *target, struct thread *t, uint64_t now_ns);
 /* Counts a sample as lost, by the error. */

@@ -135,7 +135,7 @@ struct thread {
 	uint32_t reads, alike;
 	bool stood; /* the latest one was */
 
-	uint64_t t_attempt_ns; /* of the previous attempt; 0: none */
+	uint64_t base_attempt_ns; /* target_base_ns() of the previous attempt; 0: none */
 	struct oncpu oncpu;
 	struct cputime cputime;
 	uint64_t state_ns;      /* since when oncpu.state has been what it is */

@@ -52,6 +52,20 @@ class Recording(cli.Folder):
         with open(self.path(name), "rb") as file:
             return file.read()
 
+    def test_version_1(self):
+        """What a run is expected to weigh has changed since: a file from before has the weights that it had."""
+        path = os.path.join(os.path.dirname(__file__), "data", "recording-1.sampled")
+        done = self.sampled("convert", path, "-f", "jsonl", "-o", "-")
+        self.assertEqual((done.returncode, done.stderr), (cli.DONE, b""))
+        nodes = [json.loads(line) for line in done.stdout.splitlines() if b'"node"' in line]
+        self.assertEqual(
+            [(node["self"]["samples"], node["self"]["wall"]) for node in nodes if node["self"]],
+            [(272, 271843750), (19, 19375000), (9, 8758852)],
+        )
+        text = subprocess.run([sys.executable, READER, path, "--cpu"], stdout=subprocess.PIPE, check=True).stdout.decode()
+        cpu = [node["self"]["cpu"] + node["self"]["run_wait"] for node in nodes if "cpu" in node["self"]]
+        self.assertEqual(sorted(sum(map(int, re.findall(r"\d+", line.rpartition(")")[2]))) for line in text.splitlines()), sorted(cpu))
+
     def test_alone_nothing_else_is_written(self):
         self.assertEqual(self.record("a.sampled"), ["a.sampled"])
         self.assertEqual(os.listdir(self.folder), ["a.sampled"])

@@ -183,6 +183,7 @@ class Recording:
         self.ended = False
         self.first = self.last_thread = self.runs = 0
         self.ticks = [0] * 256
+        self.version = struct.unpack_from("<H", data, 8)[0]
         self.reset()
         for _, _, (items, stacks, times) in blocks(data):
             while items.more():
@@ -293,7 +294,8 @@ class Recording:
             due += (count - 1) * interval * 16
             last = self.expect(due) + times.s()
             due = self.observe(due, last)
-        weight = last - thread.last if thread.has_run else count * interval
+        even = not thread.has_run or (self.version > 1 and interval)
+        weight = count * interval if even else last - thread.last
         if tag & 0x04:
             weight += times.s()
         thread.due, thread.last, thread.has_run = due, last, True

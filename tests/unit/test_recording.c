@@ -253,13 +253,13 @@ Test(recording, crc32c_is_castagnoli)
 
 Test(recording, head_and_session_are_these_bytes)
 {
-	/* 1 ms in 32 units of 31,250 ns; RECORDING.md, by hand. */
+	/* 1 ms in 8 units of 125,000 ns; RECORDING.md, by hand. */
 	static const unsigned char session[] = {
 		9 + 2, 0,    0,    /* so many bytes of items, none of stacks and times */
 		1,     9,          /* SESSION, its length */
-		0x92,  0xf4, 0x01, /* 31,250 */
+		0xc8,  0xd0, 0x07, /* 125,000 */
 		0xc0,  0x84, 0x3d, /* 1,000,000 */
-		32,    1,          /* cpu */
+		8,     1,          /* cpu */
 		20,                /* +10 */
 	};
 	const struct recording_options options = {.interval_ns = NS_PER_MS, .mode = MODE_CPU, .realtime_offset_ns = 10};
@@ -269,7 +269,7 @@ Test(recording, head_and_session_are_these_bytes)
 
 	cr_assert_eq(recording_writer_new(&writer, fd, &options), 0);
 	cr_assert_eq(pread(fd, data, sizeof(data), 0), 16 + 12 + (ssize_t)sizeof(session), "it is in the file at once");
-	cr_assert_arr_eq(data, "\x89SMPL\r\n\x1a\1\0\0\0", 12);
+	cr_assert_arr_eq(data, "\x89SMPL\r\n\x1a\2\0\0\0", 12);
 	cr_assert_arr_eq(data + 16, "\1\0\0\0\x0e\0\0\0", 8);
 	cr_assert_arr_eq(data + 28, session, sizeof(session));
 	recording_writer_free(writer);
