@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What threads were seen doing, on programs that account for it themselves. Shares are of a thread's sampled time."""
 import os
+import re
 import resource
 import struct
 import subprocess
@@ -32,9 +33,9 @@ def difference(before, after):
 
 
 class Shares(unittest.TestCase):
-    def profile(self, target):
+    def profile(self, target, rate=1000):
         page = target.path("out.html")
-        done = support.sampled("attach", target.pid, "-d", SECONDS, "-r", "1000", "-f", "flamegraph", "-o", page)
+        done = support.sampled("attach", target.pid, "-d", SECONDS, "-r", rate, "-f", "flamegraph", "-o", page)
         self.assertEqual(done.returncode, 0, done.stderr)
         with open(page, "rb") as file:
             return htmlprofile.Profile(file.read())
@@ -108,6 +109,34 @@ class Status(Shares):
         self.assertEqual(
             sum(thread.total("unknown") for thread in profile.threads), 0, "this machine tells whether a thread runs"
         )
+
+    @support.on(support.few)
+    def check_lockstep(self, python):
+        """A program that goes in step with the sampler is met at all that it does; at any other place of its period, too."""
+        for period_ns in (1000000, 200000):
+            self.first(python, period_ns, 0, 1000)
+
+    @support.on(support.few)
+    def check_one_cpu(self, python):
+        """A program that works a little and sleeps, with the sampler on the same CPU: a tick must not wait until it sleeps."""
+        if tuple(int(re.match(r"\d+", part).group()) for part in os.uname().release.split(".")[:2]) < (6, 12):
+            self.skipTest("before Linux 6.12 none can ask to be let in at once")
+        cpus = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, {min(cpus)})
+        try:
+            self.first(python, 2000000, 1, 500)
+        finally:
+            os.sched_setaffinity(0, cpus)
+
+    def first(self, python, period_ns, sleeps, rate):
+        """lockstep.py's first() has the share of its own account."""
+        with support.Target(python, "lockstep.py", "@/table", period_ns, sleeps) as target:
+            table = Table(target.path("table"))
+            before = table.read()
+            thread = self.profile(target, rate).threads[0]
+            first, whole = difference(before, table.read())[0][:2]
+        share = sum(node.self.get("wall", 0) for node in thread.nodes if node.name == "first") / thread.total("wall")
+        self.assertAlmostEqual(share, first / whole, delta=2 * TOLERANCE, msg="first() of periods of %d ns" % period_ns)
 
     @support.on(support.few)
     def check_modes(self, python):
