@@ -184,6 +184,11 @@ static bool step(struct scan *s, enum role role, uint32_t unit, uint32_t last, u
 	s->awaits = s->null = false;
 	switch (role) {
 	case ROLE_NULL:
+		if (awaits) { /* 3.15: beside what is awaited */
+			s->made = made;
+			s->awaits = true;
+			break;
+		}
 		if (!begin_call(s, s->abi->null_behind ? loaded : 0, false))
 			return false;
 		s->chain = s->abi->null_behind ? CHAIN_NONE : CHAIN_BEGINS;

@@ -143,6 +143,36 @@ Test(callnames, what_is_made_on_the_spot_is_called_or_passed_on)
 	}
 }
 
+Test(callnames, what_a_call_made_is_awaited)
+{
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+		struct pyabi abi = abi_of(tables[i]);
+		struct callname *names;
+		uint32_t sends[2];
+		int count;
+
+		start(&abi);
+		for (uint8_t k = 0; k < 2; k++) {
+			begin(&abi, k);
+			add(&abi, "CALL", 0);
+			add(&abi, "GET_AWAITABLE", 0);
+			if (tables[i] == &pyabi_3_15)
+				add(&abi, "PUSH_NULL", 0);
+			add(&abi, "LOAD_CONST", 0);
+			sends[k] = add(&abi, "SEND", 0);
+		}
+		count = find(&abi, 0, &names);
+		cr_assert_eq(count, 4);
+		for (uint32_t k = 0; k < 2; k++) {
+			const struct callname *name = callnames_at(names, (uint32_t)count, sends[k]);
+
+			cr_assert(is_named(name, texts[k], true), "3.%u", abi.minor);
+			cr_assert_eq(name->kind, CALLNAME_RESUME);
+		}
+		free(names);
+	}
+}
+
 Test(callnames, what_is_called_twice_by_one_name_is_not_single)
 {
 	struct pyabi abi = abi_of(&pyabi_3_13);
