@@ -52,7 +52,9 @@ struct apart_state {
 
 struct apart_pair { /* what readings of a generator with its caller between them gave (bracket.h) */
 	raddr_t caller, callee; /* code; or, of functions that C called, the shim */
-	uint32_t met, survived;
+	uint32_t tried;         /* readings, … */
+	uint32_t ran;           /* … those before which the callee ran, … */
+	uint32_t met, survived; /* … and of these, those that showed the caller standing, and that showed both standing to the end */
 };
 
 struct apart {

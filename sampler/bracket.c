@@ -11,7 +11,7 @@
 #define ABOVE_MAX  64u  /* frames above the caller in the latest stack: another one has fewer */
 #define ALL_OF     8    /* of so many times, one is for all: also where some call by the same caller is known, or it seems to be in vain */
 #define VAIN       32u  /* after so many readings, when … */
-#define VAIN_OF    8u   /* … not one of so many has proven something */
+#define VAIN_OF    16u  /* … not one of so many has proven something */
 
 struct bracket {
 	struct apart_link callee; /* a generator; .frame 0: a function, whose frame lies on the caller's */
@@ -168,27 +168,31 @@ static void judge_generator(struct target *target, struct walker *w, struct thre
 {
 	struct pystack *stack = &target->first_copy;
 	int64_t offset = runs_at(w, b, CALLEE_BEFORE);
-	struct apart_pair *pair;
-	bool survived;
+	struct apart_pair *pair = apart_pair(t->apart, caller_of(b)->code, b->callee.code);
+	struct bracketed bracketed = {.whole = b->whole};
 
+	pair->tried++;
+	pair->ran += offset >= 0;
 	if (offset < 0 || !take_callers(w, t, b, plan_bytes(w->plan, b->piece + CALLER), stack) || !stands(w, b, CALLER_BEFORE))
 		return;
-	pair = apart_pair(t->apart, caller_of(b)->code, b->callee.code);
 	pair->met++;
-	survived = runs_at(w, b, CALLEE_BEHIND) >= 0 && stands(w, b, CALLER_BEHIND) && (!b->shim || is_shim(w, b, SHIM));
-	pair->survived += survived;
+	bracketed.survived = runs_at(w, b, CALLEE_BEHIND) >= 0 && stands(w, b, CALLER_BEHIND) && (!b->shim || is_shim(w, b, SHIM));
+	bracketed.ran = pair->ran;
+	bracketed.tried = pair->tried;
+	pair->survived += bracketed.survived;
 	if (stack_push(stack, (struct pyframe){.frame = b->callee.frame,
 	                                       .code = b->callee.code,
 	                                       .offset = offset,
 	                                       .generator = true,
 	                                       .direct = !b->shim && !frame_is_entry(w->abi, plan_bytes(w->plan, b->piece + CALLEE_BEFORE))}))
-		target->edges_learnt += calls_sight_bracketed(w, stack, b->whole, survived, target->edges);
+		target->edges_learnt += calls_sight_bracketed(w, stack, &bracketed, target->edges);
 }
 
 static void judge_function(struct target *target, struct walker *w, struct thread *t, const struct bracket *b)
 {
 	struct pystack *stack = &target->first_copy;
 	const uint8_t *bytes = plan_bytes(w->plan, b->piece + BOTH), *callee;
+	struct bracketed bracketed = {.whole = true, .ran = 1, .tried = 1};
 	const struct code *code;
 	raddr_t frame;
 	int64_t offset;
@@ -201,9 +205,10 @@ static void judge_function(struct target *target, struct walker *w, struct threa
 	if (!code || frame_previous(w->abi, callee) != b->shim || !frame_offset(w->abi, callee, code, &offset) ||
 	    offset < (int64_t)code->traceable_bytes || frame_is_left(w->abi, callee, code, offset))
 		return;
+	bracketed.survived = is_shim(w, b, SHIM_BEHIND);
 	apart_pair(t->apart, caller_of(b)->code, b->shim)->met++;
 	if (stack_push(stack, (struct pyframe){.frame = frame, .code = code->addr, .offset = offset}))
-		target->edges_learnt += calls_sight_bracketed(w, stack, true, is_shim(w, b, SHIM_BEHIND), target->edges);
+		target->edges_learnt += calls_sight_bracketed(w, stack, &bracketed, target->edges);
 }
 
 /* Whether readings of it prove something: not of a generator that runs for less time than they take. */

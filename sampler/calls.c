@@ -294,7 +294,7 @@ bool calls_sight_proven(const struct walker *w, const struct pystack *stack, str
 
 struct bracketing {
 	struct sighting s;
-	bool whole, survived;
+	const struct bracketed *bracketed;
 };
 
 static bool sight_bracketed(void *context, const struct call *call)
@@ -302,13 +302,13 @@ static bool sight_bracketed(void *context, const struct call *call)
 	struct bracketing *b = context;
 
 	if (has_site(call) && (!call->can_be || call->can_be(call)))
-		b->s.learnt = edges_sight_bracketed(b->s.edges, call, b->whole, b->survived);
+		b->s.learnt = edges_sight_bracketed(b->s.edges, call, b->bracketed);
 	return true;
 }
 
-bool calls_sight_bracketed(const struct walker *w, const struct pystack *stack, bool whole, bool survived, struct edges *edges)
+bool calls_sight_bracketed(const struct walker *w, const struct pystack *stack, const struct bracketed *bracketed, struct edges *edges)
 {
-	struct bracketing b = {.s = {.edges = edges}, .whole = whole, .survived = survived};
+	struct bracketing b = {.s = {.edges = edges}, .bracketed = bracketed};
 
 	each_call(w, stack, stack->depth - 1, stack->depth, &b, sight_bracketed);
 	return b.s.learnt;
@@ -316,7 +316,10 @@ bool calls_sight_bracketed(const struct walker *w, const struct pystack *stack, 
 
 bool calls_know_pair(const struct walker *w, raddr_t caller, raddr_t callee, const struct edges *edges)
 {
-	return edges_has(edges, hash_combine(codes_content(w->codes, callee), codes_content(w->codes, caller)) | 1);
+	const struct code *from = codes_find(w->codes, caller), *to = codes_find(w->codes, callee);
+
+	return edges_has(edges, hash_combine(codes_content(w->codes, callee), codes_content(w->codes, caller)) | 1) ||
+	       (from && to && codenames_resumes(from, to));
 }
 
 static bool sight_left(void *context, const struct call *call)

@@ -53,3 +53,11 @@ enum named codenames_calls(struct codes *codes, const struct pyabi *abi, const s
 		return NAMED_NOT;
 	return name->single ? NAMED_SINGLE : NAMED_AMONG;
 }
+
+bool codenames_resumes(const struct code *code, const struct code *callee)
+{
+	for (uint32_t i = 0; i < code->callname_count; i++)
+		if (code->callnames[i].kind == CALLNAME_RESUME && code->callnames[i].single && code->callnames[i].name == callee->name)
+			return true;
+	return false;
+}
