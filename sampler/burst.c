@@ -18,6 +18,7 @@
 #define SHARE       200               /* of the time is one part in so many earned, … */
 #define FIRST_SHARE 10                /* … and one in so many in the beginning, … */
 #define FIRST_NS    (300 * NS_PER_MS) /* … until it is this; no more than this is kept, either */
+#define BRACKET_OF  16                /* unthrottled: of so many ticks one is for a bracket */
 #define PAUSE_NS    NS_PER_US /* between two looks, at random up to this: in step, what is torn once is torn again and again */
 
 void burst_earn(struct burst *burst, uint64_t interval_ns, uint32_t count)
@@ -98,6 +99,11 @@ void burst_look(struct target *target, struct thread *t, struct walker *w)
 
 	if (!t->apart)
 		return;
+	if (target->interval_ns == 0) { /* the samples are looks enough, but for these */
+		if (target->tick % BRACKET_OF == 0)
+			bracket_calls(target, w, t);
+		return;
+	}
 	w->now_ns = started_ns;
 	look_until(target, t, w, started_ns + (burst->credit_ns < burst->most_ns ? burst->credit_ns : burst->most_ns));
 	took_ns = w->now_ns - started_ns;

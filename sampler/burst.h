@@ -2,7 +2,8 @@
 /* Looks between two ticks of a fixed rate, none of which is a sample. A thread that runs coroutines is seen whole in one look of three, and what is
  * called on top of them is learnt from thousands: unthrottled within a second, at 100 Hz not in minutes, and meanwhile most samples are put off until
  * they are lost (owed.h). So behind a sample that is put off the thread is looked at some times more. What that shows is learnt, and what is owed to a
- * function is paid at the first whole stack with it innermost. There is credit for it, a share of the time. */
+ * function is paid at the first whole stack with it innermost. There is credit for it, a share of the time. Unthrottled there are looks enough, but brackets
+ * (bracket.h) now and then. */
 #ifndef SAMPLED_SAMPLER_BURST_H
 #define SAMPLED_SAMPLER_BURST_H
 

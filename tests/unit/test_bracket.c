@@ -3,6 +3,7 @@
 
 #include <criterion/criterion.h>
 
+#include "sampler/burst.h"
 #include "sampler/calls.h"
 #include "tests/unit/fake_coroutine.h"
 #include "tests/unit/fake_objects.h"
@@ -52,6 +53,15 @@ Test(bracket, who_resumes_a_coroutine_is_learnt, .init = begin, .fini = fake_cor
 	cr_assert_not(calls_are_known(&fake.w, &stack, 1, fake.target->edges));
 	cr_assert_eq(learnt_in(1), 1);
 	cr_assert(calls_are_known(&fake.w, &stack, 1, fake.target->edges), "from where the caller stands now");
+}
+
+Test(bracket, unthrottled_it_is_learnt_in_between, .init = begin, .fini = fake_coroutine_end)
+{
+	fake.target->interval_ns = 0;
+	for (fake.target->tick = 1; fake.target->edges_learnt == 0 && fake.target->tick < 1000; fake.target->tick++)
+		burst_look(fake.target, fake.t, &fake.w);
+	cr_assert_eq(fake.target->edges_learnt, 1);
+	cr_assert_gt(fake.target->tick, 8 * SIGHTINGS, "most looks are left alone");
 }
 
 Test(bracket, so_is_one_that_c_resumes_without_a_shim, .fini = fake_coroutine_end)
