@@ -171,6 +171,7 @@ void pace_tick(struct pace *pace, const struct pace_tick *tick, uint64_t now_ns)
 		if (i < pace->count)
 			now_ns = clock_now_ns();
 	}
+	pace->step_ns = step_ns;
 	pace->base_ns += step_ns;
 }
 
@@ -198,7 +199,7 @@ struct pace *paces_find(struct paces *paces, uint64_t interval_ns)
 		paces->items = items;
 		paces->room = room;
 	}
-	paces->items[paces->count] = (struct pace){.interval_ns = interval_ns};
+	paces->items[paces->count] = (struct pace){.interval_ns = interval_ns, .step_ns = interval_ns};
 	return &paces->items[paces->count++];
 }
 
@@ -213,7 +214,7 @@ static uint64_t next_random(struct paces *paces)
 
 void paces_set_due(struct paces *paces, struct pace *pace, bool jitter)
 {
-	pace->due_ns = pace->base_ns + (jitter ? next_random(paces) % (pace->interval_ns + 1) : 0);
+	pace->due_ns = pace->base_ns + (jitter ? next_random(paces) % (pace->step_ns + 1) : 0);
 }
 
 struct pace *paces_next(struct paces *paces)

@@ -39,6 +39,7 @@ struct seat {
 
 struct pace {
 	uint64_t interval_ns; /* asked; 0: unthrottled */
+	uint64_t step_ns;     /* from the last deadline that was kept to the next one; at first the interval */
 	uint64_t base_ns;     /* the next deadline, before jitter */
 	uint64_t due_ns;      /* … and with it */
 	struct seat *seats;   /* owned */
