@@ -76,7 +76,7 @@ static const char common_calls[] =
 	/* memory, threads, signals to oneself */
 	"brk munmap mremap madvise mincore futex membarrier set_robust_list set_tid_address rseq arch_prctl "
 	"exit exit_group tgkill rt_sigaction rt_sigprocmask rt_sigreturn rt_sigpending rt_sigtimedwait "
-	"sigaltstack sched_yield sched_getaffinity sched_getparam sched_getscheduler sched_get_priority_max "
+	"sigaltstack sched_yield sched_getaffinity sched_getattr sched_getparam sched_getscheduler sched_get_priority_max "
 	"sched_get_priority_min getcpu "
 	/* what one is */
 	"getpid gettid getppid getuid geteuid getgid getegid getresuid getresgid getgroups getrlimit "
@@ -110,6 +110,7 @@ static const struct condition {
 	/* of oneself */
 	{"prlimit64", 0, UINT32_MAX, 0},
 	{"sched_setaffinity", 0, UINT32_MAX, 0},
+	{"sched_setattr", 0, UINT32_MAX, 0},
 	{"ioctl", 1, UINT32_MAX, TCGETS},
 	{"ioctl", 1, UINT32_MAX, TIOCGWINSZ},
 	{"ioctl", 1, UINT32_MAX, FIONREAD},

@@ -119,6 +119,14 @@ class Service(unittest.TestCase):
         maps = self.machine.run("cat", "/proc/%d/maps" % pid).stdout
         self.assertNotRegex(maps, "libcurl|libmicrohttpd|libssl|libseccomp")
 
+    def test_its_sampler_is_let_in_at_once(self):
+        """It asks for turns of 0.1 ms, which Linux knows since 6.12."""
+        text = self.machine.run("sh", "-c", "cat /proc/%d/task/*/sched" % self.pid("sampled"), check=False).stdout
+        slices = [int(number) for number in re.findall(r"(?m)^se\.slice\s*:\s*(\d+)$", text)]
+        if not slices:
+            self.skipTest("the kernel does not tell how long turns are")
+        self.assertEqual(min(slices), 100000)
+
     def dump(self):
         """The name of the one dump of the target that a signal makes."""
         before = self.dumps()

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -100,6 +102,13 @@ static ssize_t read_own(void)
 	return process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
 }
 
+static bool asks_for_turns(pid_t of)
+{
+	uint32_t attr[12] = {sizeof(attr)};
+
+	return syscall(SYS_sched_getattr, of, attr, sizeof(attr), 0) == 0 && syscall(SYS_sched_setattr, of, attr, 0) == 0;
+}
+
 static void be_a_reader(void)
 {
 	int from = 7, to = 0;
@@ -109,6 +118,8 @@ static void be_a_reader(void)
 	expect(sandbox_reader(false, NULL) == 0, "a reader is confined");
 	expect_ordinary_life();
 	expect(read_own() == sizeof(int), "memory is read");
+	expect(asks_for_turns(0), "of its own turns it may say how long");
+	expect(!asks_for_turns(getppid()), "but of nobody else's");
 	expect_refused((int)process_vm_writev(getpid(), &local, 1, &remote, 1, 0), "memory is not written");
 	expect_refused(socket(AF_INET, SOCK_STREAM, 0), "no network");
 	expect_refused(socket(AF_NETLINK, SOCK_RAW, 0), "no other sockets");
