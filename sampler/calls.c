@@ -119,6 +119,8 @@ struct sighting {
 	struct edges *edges;
 	uint64_t now_ns;
 	bool apart; /* some frames of the stack lie outside the data stack, and may be of other instants */
+	bool outside;  /* a generator was met, … */
+	bool unproven; /* … and a call from there on that was not proven */
 	bool learnt;
 };
 
@@ -275,11 +277,15 @@ bool calls_sight_once(const struct walker *w, const struct pystack *stack, struc
 	return s.learnt;
 }
 
+/* What a caller was given is known with what led to it: that has to be proven in the same reading, from the outermost generator on. */
 static bool sight_proven(void *context, const struct call *call)
 {
 	struct sighting *s = context;
+	const struct place *place = call->context;
 
-	if (call->proven && has_site(call) && (!call->can_be || call->can_be(call)))
+	s->outside |= place->caller && place->caller[1].generator;
+	s->unproven |= s->outside && !call->proven;
+	if (call->proven && !(call->given && s->unproven) && has_site(call) && (!call->can_be || call->can_be(call)))
 		s->learnt |= edges_sight_proven(s->edges, call, named_of(call) != NAMED_NOT, s->now_ns);
 	return true;
 }
