@@ -29,12 +29,11 @@
 #define EARLY_SHARE 16
 #define EARLY_SEEN  400
 /* Caller and callee read in turn, five times, can be of several runs, where both take turns as fast as that. So one of four such readings must have
- * survived, or, of a callee that seldom runs, three times as many as by chance, and the call must be a quarter of all of the callee that did. */
+ * survived, or three times as many as by chance (which is less where the callee seldom runs), and the call must be a quarter of all of the callee that did. */
 #define BRACKET_SIGHTINGS 8
 #define BRACKET_SURVIVE   4
 #define BRACKET_SHARE     4
 #define BRACKET_CHANCE    3
-#define BRACKET_SELDOM    12
 #define PLENTY      64 /* a site and a callee that were seen so often, and a share below FALSE_SHARE: not a call */
 #define FALSE_SHARE 10
 #define RARE_SHARE  2
@@ -314,7 +313,7 @@ static bool survives(uint32_t survivals, uint32_t met, const struct bracketed *b
 	if (survivals < BRACKET_SIGHTINGS)
 		return false;
 	return survivals * BRACKET_SURVIVE >= met ||
-	       (survivals >= BRACKET_CHANCE * BRACKET_SIGHTINGS && (uint64_t)b->ran * BRACKET_SELDOM <= b->tried &&
+	       (survivals >= BRACKET_CHANCE * BRACKET_SIGHTINGS &&
 	        (uint64_t)survivals * b->tried >= (uint64_t)BRACKET_CHANCE * met * b->ran);
 }
 

@@ -33,7 +33,7 @@ struct seat {
 	uint64_t cpu_ns;       /* its CPU clock, when it was last read: if then the process was too, just before */
 	uint64_t t_moved_ns;   /* when that was first seen to be what it is */
 	uint64_t ticks;        /* credited since the last account, the latest at t_ns … */
-	uint64_t t_ns, base_ns;        /* … and its deadline */
+	uint64_t t_ns, base_ns; /* … and its deadline */
 	uint64_t late, missed, saved; /* deadlines since then */
 };
 

@@ -11,7 +11,6 @@
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -20,22 +19,13 @@
 #include "sampler/pace.h"
 #include "sampler/stop.h"
 #include "sampler/target.h"
+#include "sampler/turns.h"
 
 #define SPIN_BELOW_NS (50 * NS_PER_US)  /* above 20 kHz a sleep is too coarse */
 #define COLLECT_NS    (500 * NS_PER_US) /* between looks for stops that were given up */
 #define STOPPING_NICE (-15)
-#define TURN_NS       (100 * NS_PER_US) /* the shortest turn that the kernel gives */
 #define NAP_NS        (100 * NS_PER_MS) /* the longest sleep, so that requests are seen */
 #define WAKE_PART     8                 /* the consumer is woken when the ring is this part full */
-
-/* struct sched_attr of <linux/sched/types.h> (sched_setattr(2)), which does not go together with <sched.h>. */
-struct turns {
-	uint32_t size, policy;
-	uint64_t flags;
-	int32_t nice;
-	uint32_t priority;
-	uint64_t runtime_ns, deadline_ns, period_ns;
-};
 
 struct detachment { /* a wish that a process be given back */
 	struct letter letter;
@@ -259,19 +249,6 @@ static void beat(struct sampler *s)
 	                      memory_order_relaxed);
 }
 
-/* Asks for short turns (EEVDF, Linux 6.12+): who has shorter ones than what runs is let in at once when it wakes. Else, on one CPU with a
- * target that works a little and sleeps, a tick waits until the target sleeps, and sees that. */
-static void ask_short_turns(void)
-{
-	struct turns turns = {.size = sizeof(turns)};
-
-	if (syscall(SYS_sched_getattr, 0, &turns, sizeof(turns), 0) != 0)
-		return;
-	turns.size = sizeof(turns);
-	turns.runtime_ns = TURN_NS;
-	(void)syscall(SYS_sched_setattr, 0, &turns, 0); /* earlier ones take no notice of it */
-}
-
 static void *run_sampler(void *context)
 {
 	struct sampler *s = context;
@@ -281,9 +258,7 @@ static void *run_sampler(void *context)
 	/* Who waits for a CPU while it holds a thread makes that wait, too; where it is not permitted, so be it. */
 	if (sampler_stops(&s->options))
 		(void)setpriority(PRIO_PROCESS, 0, STOPPING_NICE);
-	if (!s->options.realtime)
-		ask_short_turns();
-	prctl(PR_SET_TIMERSLACK, 1); /* the default of 50 µs makes a 10 kHz sampler miss one tick in ten */
+	turns_begin(s->options.realtime);
 	s->scheduler_tick_ns = pace_scheduler_tick_ns();
 	while (!is_stopped(s)) {
 		struct pace *pace;
