@@ -29,11 +29,6 @@ struct object {
 	uint64_t read_ns;
 };
 
-struct extent { /* of a frame, from its beginning to the end of its value stack */
-	raddr_t frame;
-	uint32_t bytes;
-};
-
 enum link {            /* a frame, and one that has it as its caller */
 	    LINK_OPEN, /* it cannot be told: C calls it, or an operator, or the value stack was not copied */
 	    LINK_NAMED, /* the other one is a generator, or a function, that was given to what the frame calls, or that it resumes. A generator
@@ -59,7 +54,6 @@ struct callees {
 	struct pyframe *frames; /* one more */
 	uint32_t room;          /* of these three */
 	struct object objects[PLACES];
-	struct extent extents[PLACES];
 };
 
 int callees_new(struct callees **ret_callees)
@@ -137,8 +131,7 @@ static raddr_t code_of(struct callees *c, const struct walker *w, raddr_t addr)
 }
 
 /* The slots of a site, out of a frame's copy of `bytes` bytes. NULL: they are not in it; the next copy will be longer. */
-static const uint8_t *find_slots(struct callees *c, struct walker *w, const struct told *told, const uint8_t *copy,
-                                 uint32_t bytes)
+static const uint8_t *find_slots(struct walker *w, const struct told *told, const uint8_t *copy, uint32_t bytes)
 {
 	uint64_t stack = frame_u64(copy, w->abi->frame.valuestack) - told->frame.frame;
 	uint64_t end = stack + 8 * (uint64_t)told->code->stack_slots;
@@ -147,12 +140,13 @@ static const uint8_t *find_slots(struct callees *c, struct walker *w, const stru
 		return NULL;
 	if (stack + 8 * (uint64_t)told->site->end <= bytes)
 		return copy + stack + 8 * (uint64_t)told->site->slot;
-	c->extents[place_of(told->frame.frame)] = (struct extent){.frame = told->frame.frame, .bytes = (uint32_t)end};
-	w->grew = true;
+	w->grew |= told->code->frame_bytes != end;
+	told->code->frame_bytes = (uint32_t)end;
 	return NULL;
 }
 
-static struct told tell(struct callees *c, struct walker *w, uint32_t index)
+/* What the copy in a piece of the plan says of its frame; `called`: what that calls, too. */
+static struct told tell(struct walker *w, uint32_t index, bool called)
 {
 	const struct piece *piece = &w->plan->pieces[index];
 	const uint8_t *copy = w->plan->memory + piece->at;
@@ -171,9 +165,9 @@ static struct told tell(struct callees *c, struct walker *w, uint32_t index)
 		return told;
 	told.ok = true;
 	told.site = callsites_at(told.code->sites, told.code->site_count, told.frame.offset);
-	if (!told.site || told.site->kind == CALLSITE_OTHER)
+	if (!called || !told.site || told.site->kind == CALLSITE_OTHER)
 		return told;
-	told.slots = find_slots(c, w, &told, copy, piece->bytes);
+	told.slots = find_slots(w, &told, copy, piece->bytes);
 	if (!told.slots)
 		return told;
 	told.frame.callable = frame_u64(told.slots, 0);
@@ -363,11 +357,11 @@ static void note_read(struct thread *t, struct walker *w, bool alike)
 	w->moves = thread_moves(t);
 }
 
-static uint32_t plan_frame(const struct callees *c, const struct walker *w, raddr_t frame)
+static uint32_t plan_frame(const struct walker *w, const struct pyframe *frame)
 {
-	const struct extent *extent = &c->extents[place_of(frame)];
+	const struct code *code = codes_find(w->codes, frame->code);
 
-	return plan_add(w->plan, frame, extent->frame == frame ? extent->bytes : (uint32_t)w->abi->frame.bytes);
+	return plan_add(w->plan, frame->frame, code && code->frame_bytes ? code->frame_bytes : (uint32_t)w->abi->frame.bytes);
 }
 
 static bool is_in_window(const struct pystack *stack, const struct window *v, raddr_t frame)
@@ -401,22 +395,21 @@ static bool make_room(struct callees *c, uint32_t frames)
 }
 
 /* Plans both copies of a window, and up to EXTRAS other frames between them. False: out of memory. */
-static bool plan_window(const struct callees *c, const struct walker *w, const struct thread *t,
-                        const struct pystack *stack, struct window *v)
+static bool plan_window(const struct walker *w, const struct thread *t, const struct pystack *stack, struct window *v)
 {
 	uint32_t extras = v->count <= WINDOW ? EXTRAS : 0, last = 0;
 
 	plan_clear(w->plan);
 	for (uint32_t i = 0; i < v->count && last != PLAN_FULL; i++)
-		last = plan_frame(c, w, stack->frames[v->first + i].frame);
+		last = plan_frame(w, &stack->frames[v->first + i]);
 	for (uint32_t i = 0; i < t->heap_count && v->extra_count < extras && last != PLAN_FULL; i++) {
 		if (is_in_window(stack, v, t->heap[i].frame))
 			continue;
-		last = plan_frame(c, w, t->heap[i].frame);
+		last = plan_add(w->plan, t->heap[i].frame, (uint32_t)w->abi->frame.bytes);
 		v->extra_count++;
 	}
 	for (uint32_t i = v->count; i-- > 0 && last != PLAN_FULL;)
-		last = plan_frame(c, w, stack->frames[v->first + i].frame);
+		last = plan_frame(w, &stack->frames[v->first + i]);
 	return last != PLAN_FULL;
 }
 
@@ -437,17 +430,17 @@ int callee_learn(struct callees *c, struct walker *w, struct thread *t, const st
 	v.a = c->first;
 	v.b = c->second;
 	v.frames = c->frames;
-	if (!plan_window(c, w, t, stack, &v))
+	if (!plan_window(w, t, stack, &v))
 		return -ENOMEM;
 	err = plan_read(w->plan, w->remote);
 	if (err)
 		return err;
 	for (uint32_t i = 0; i < v.count; i++) {
-		v.a[i] = tell(c, w, i);
-		v.b[i] = tell(c, w, 2 * v.count + v.extra_count - 1 - i);
+		v.a[i] = tell(w, i, true);
+		v.b[i] = tell(w, 2 * v.count + v.extra_count - 1 - i, true);
 	}
 	for (uint32_t i = 0; i < v.extra_count; i++)
-		v.extra[i] = tell(c, w, v.count + i);
+		v.extra[i] = tell(w, v.count + i, false);
 	if (!w->grew)
 		note_read(t, w, count_alike(&v) == v.count);
 	return learn_window(c, w, &v, edges);

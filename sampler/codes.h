@@ -19,7 +19,7 @@ struct code {
 	raddr_t addr;
 	raddr_t bytecode; /* address of the first instruction */
 	uint32_t bytecode_bytes;
-	uint32_t frame_bytes;     /* from a frame of it to the end of its value stack; 0 to 3.10 */
+	uint32_t frame_bytes;     /* from a frame of it to the end of its value stack; to 3.10 0 until one was met */
 	bool is_generator;        /* to call its functions makes a generator or a coroutine, and runs no frame of it; false from 3.12 on: not asked */
 	bool is_coroutine;        /* to call them makes a coroutine; false from 3.12 on, too */
 	bool given;               /* it calls what it was given, or has computed, not only globals and attributes: 3.11+; true where that is not known */

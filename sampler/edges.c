@@ -49,7 +49,8 @@ struct pending { /* not known yet */
 	uint16_t proven;    /* while the callee was its caller's */
 };
 
-#define TALLIES 8192u
+#define TALLIES     8192u
+#define TALLY_WAYS  8u
 
 #define SLOW_SHIFT 4 /* few calls are learnt at a time, and there may be hundreds of targets */
 #define WIDE_SHIFT 2 /* with coroutines many are, and not in the order in which they are met */
@@ -57,6 +58,7 @@ struct pending { /* not known yet */
 struct tally {
 	uint64_t key;
 	uint32_t count;
+	uint32_t used; /* the last time, by edges.tallied */
 };
 
 struct edges {
@@ -66,7 +68,8 @@ struct edges {
 	uint64_t halved_ns;
 	bool rough; /* the latest of them were counted with a weight above 1 */
 	struct pending *pending; /* PENDING_ROOM; sets of PENDING_WAYS by key; a newer one takes the place of the oldest */
-	struct tally *tallies;   /* TALLIES */
+	struct tally *tallies;   /* TALLIES; sets of TALLY_WAYS by key; a newer one takes the place of the one that was unused for longest */
+	uint32_t tallied;        /* so often something was */
 };
 
 static uint32_t room_of(const struct edges *e, uint32_t room)
@@ -454,12 +457,27 @@ void edges_count(struct edges *e, uint64_t part, uint32_t weight, uint64_t now_n
 	e->counts[part & (room_of(e, COUNTS) - 1)] += weight;
 }
 
+/* A key's tally, or the one of its set that was unused for longest. */
+static struct tally *tally_of(const struct edges *e, uint64_t key)
+{
+	struct tally *set = &e->tallies[(key >> 8) & (room_of(e, TALLIES) - 1) & ~(TALLY_WAYS - 1)], *oldest = set;
+
+	for (uint32_t i = 0; i < TALLY_WAYS; i++) {
+		if (set[i].key == key)
+			return &set[i];
+		if (e->tallied - set[i].used > e->tallied - oldest->used)
+			oldest = &set[i];
+	}
+	return oldest;
+}
+
 uint32_t edges_tally(struct edges *e, uint64_t key, uint32_t least)
 {
-	struct tally *tally = &e->tallies[(key >> 8) & (room_of(e, TALLIES) - 1)];
+	struct tally *tally = tally_of(e, key);
 
 	if (tally->key != key)
 		*tally = (struct tally){.key = key};
+	tally->used = ++e->tallied;
 	if (least == 0)
 		tally->count += tally->count < UINT32_MAX;
 	else if (least > tally->count)
@@ -467,9 +485,17 @@ uint32_t edges_tally(struct edges *e, uint64_t key, uint32_t least)
 	return tally->count;
 }
 
+void edges_untally(struct edges *e, uint64_t key)
+{
+	struct tally *tally = tally_of(e, key);
+
+	if (tally->key == key)
+		tally->count = 0;
+}
+
 uint32_t edges_tallied(const struct edges *e, uint64_t key)
 {
-	const struct tally *tally = &e->tallies[(key >> 8) & (room_of(e, TALLIES) - 1)];
+	const struct tally *tally = tally_of(e, key);
 
 	return tally->key == key ? tally->count : 0;
 }

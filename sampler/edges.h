@@ -83,9 +83,10 @@ bool edges_is_rare(const struct edges *edges, const struct call *call);
 /* Counts that a site or a callee was seen, `weight` times. */
 void edges_count(struct edges *edges, uint64_t part, uint32_t weight, uint64_t now_ns);
 
-/* Counts by key; few are kept, and a newer key takes an older one's place. edges_tally() adds one, or raises the count to `least`
- * where that is not 0, and returns it. */
+/* Counts by key; few are kept, and a newer key takes the place of one that was unused for long. edges_tally() adds one, or raises the count
+ * to `least` where that is not 0, and returns it. */
 uint32_t edges_tally(struct edges *edges, uint64_t key, uint32_t least);
+void edges_untally(struct edges *edges, uint64_t key);
 uint32_t edges_tallied(const struct edges *edges, uint64_t key);
 
 #endif

@@ -127,6 +127,8 @@ static void count_call(const struct walker *w, const struct pystack *stack, uint
 {
 	uint32_t count = edges_tally(edges, count_key(w, stack, i, false), 0);
 
+	if (count == 1) /* or it was forgotten: what is compared with it begins anew, too */
+		edges_untally(edges, count_key(w, stack, i, true));
 	edges_tally(edges, count_key(w, stack, i, true), count);
 }
 
