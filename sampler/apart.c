@@ -13,6 +13,7 @@
 #define CREDIT_MAX  128u
 #define PLANNED_MAX 16u /* each costs some 0.25 µs */
 #define DOUBT_OF    8   /* of so many ticks, one looks for what proves calls: it costs a microsecond more */
+#define WAYS        4u  /* entries of a set: the latest is the first one, and what is new takes the place of the last */
 #define NONE_TICKS  16  /* so long what was no frame is not looked at again; a coroutine may begin there soon */
 
 bool apart_in_doubt(const struct apart *apart, uint64_t tick)
@@ -156,42 +157,71 @@ void apart_age(struct apart *apart, uint64_t tick)
 	apart->count = kept;
 }
 
+static uint32_t set_of(uint64_t hash, uint32_t entries)
+{
+	return (uint32_t)(hash % entries) & ~(WAYS - 1);
+}
+
 void apart_note_link(struct apart *apart, struct apart_link link)
 {
-	apart->links[hash_u64(link.frame) % APART_LINKS] = link;
+	struct apart_link *set = &apart->links[set_of(hash_u64(link.frame), APART_LINKS)];
+	uint32_t way = 0;
+
+	while (way < WAYS - 1 && set[way].frame != link.frame)
+		way++;
+	memmove(&set[1], &set[0], way * sizeof(*set));
+	set[0] = link;
 }
 
 struct apart_link apart_link(const struct apart *apart, raddr_t frame)
 {
-	const struct apart_link *link = &apart->links[hash_u64(frame) % APART_LINKS];
+	const struct apart_link *set = &apart->links[set_of(hash_u64(frame), APART_LINKS)];
 
-	return link->frame == frame ? *link : (struct apart_link){0};
+	for (uint32_t way = 0; way < WAYS; way++)
+		if (set[way].frame == frame)
+			return set[way];
+	return (struct apart_link){0};
 }
 
-static uint32_t state_place(raddr_t generator, raddr_t end)
+static bool is_of(const struct apart_state *state, raddr_t generator, raddr_t end)
 {
-	return (uint32_t)(hash_combine(generator, end) % APART_STATES);
+	return state->generator == generator && state->end == end;
 }
 
 void apart_note_state(struct apart *apart, struct apart_state state)
 {
-	apart->states[state_place(state.generator, state.end)] = state;
+	struct apart_state *set = &apart->states[set_of(hash_combine(state.generator, state.end), APART_STATES)];
+	uint32_t way = 0;
+
+	while (way < WAYS - 1 && !is_of(&set[way], state.generator, state.end))
+		way++;
+	memmove(&set[1], &set[0], way * sizeof(*set));
+	set[0] = state;
 }
 
 struct apart_state apart_state(const struct apart *apart, raddr_t generator, raddr_t end)
 {
-	const struct apart_state *state = &apart->states[state_place(generator, end)];
+	const struct apart_state *set = &apart->states[set_of(hash_combine(generator, end), APART_STATES)];
 
-	return state->generator == generator && state->end == end ? *state : (struct apart_state){0};
+	for (uint32_t way = 0; way < WAYS; way++)
+		if (is_of(&set[way], generator, end))
+			return set[way];
+	return (struct apart_state){0};
 }
 
 struct apart_pair *apart_pair(struct apart *apart, raddr_t caller, raddr_t callee)
 {
-	struct apart_pair *pair = &apart->pairs[hash_combine(caller, callee) % APART_PAIRS];
+	struct apart_pair *set = &apart->pairs[set_of(hash_combine(caller, callee), APART_PAIRS)], pair;
+	uint32_t way = 0;
 
-	if (pair->caller != caller || pair->callee != callee)
-		*pair = (struct apart_pair){.caller = caller, .callee = callee};
-	return pair;
+	while (way < WAYS - 1 && !(set[way].caller == caller && set[way].callee == callee))
+		way++;
+	pair = set[way];
+	if (pair.caller != caller || pair.callee != callee)
+		pair = (struct apart_pair){.caller = caller, .callee = callee};
+	memmove(&set[1], &set[0], way * sizeof(*set));
+	set[0] = pair;
+	return &set[0];
 }
 
 void apart_note_unlinked(struct apart *apart, raddr_t frame)

@@ -18,8 +18,8 @@
 #define APART_NO_FRAME 256u
 #define APART_LINKS    1024u
 #define APART_UNLINKED 16u
-#define APART_STATES   256u
-#define APART_PAIRS    64u
+#define APART_STATES   1024u
+#define APART_PAIRS    256u
 
 struct apart_frame {
 	raddr_t frame;
@@ -63,13 +63,12 @@ struct apart {
 	struct apart_frame frames[APART_FRAMES]; /* by address */
 	uint32_t count;
 	uint32_t brackets;                    /* so many times some of them were read for what proves their calls (bracket.h) */
-	struct apart_pair pairs[APART_PAIRS]; /* by caller and callee; a later one takes the place of an earlier one */
-	/* By address; a later one takes the place of an earlier one. */
-	struct apart_none none[APART_NO_FRAME];
-	struct apart_link links[APART_LINKS];
+	struct apart_pair pairs[APART_PAIRS]; /* by caller and callee; of these three the latest of some take the place of older ones */
+	struct apart_link links[APART_LINKS]; /* by address */
+	struct apart_none none[APART_NO_FRAME]; /* by address; a later one takes the place of an earlier one */
 	raddr_t unlinked[APART_UNLINKED]; /* frames that had yielded, and nothing is remembered that they linked to; 0: none */
 	uint32_t unlinked_next;
-	struct apart_state states[APART_STATES]; /* by generator and end; a later one takes the place of an earlier one */
+	struct apart_state states[APART_STATES]; /* by generator and end */
 };
 
 /* Where in a plan the copies lie. */
@@ -100,7 +99,7 @@ struct apart_link apart_link(const struct apart *apart, raddr_t frame);
 /* Remembers a state of a generator; and the one that is remembered, or zeros. */
 void apart_note_state(struct apart *apart, struct apart_state state);
 struct apart_state apart_state(const struct apart *apart, raddr_t generator, raddr_t end);
-/* Of this caller and callee, made anew where it is another one's. */
+/* Of this caller and callee, made anew where there is none. Valid until the next one is asked for. */
 struct apart_pair *apart_pair(struct apart *apart, raddr_t caller, raddr_t callee);
 /* Notes a frame that has yielded, and that nothing is remembered it linked to, in the place of the oldest; and forgets it. */
 void apart_note_unlinked(struct apart *apart, raddr_t frame);

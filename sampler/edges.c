@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/hash.h"
@@ -58,7 +59,6 @@ struct pending { /* not known yet */
 struct tally {
 	uint64_t key;
 	uint32_t count;
-	uint32_t used; /* the last time, by edges.tallied */
 };
 
 struct edges {
@@ -68,8 +68,7 @@ struct edges {
 	uint64_t halved_ns;
 	bool rough; /* the latest of them were counted with a weight above 1 */
 	struct pending *pending; /* PENDING_ROOM; sets of PENDING_WAYS by key; a newer one takes the place of the oldest */
-	struct tally *tallies;   /* TALLIES; sets of TALLY_WAYS by key; a newer one takes the place of the one that was unused for longest */
-	uint32_t tallied;        /* so often something was */
+	struct tally *tallies;   /* TALLIES; sets of TALLY_WAYS by key, the latest one first; a new one takes the place of the last */
 };
 
 static uint32_t room_of(const struct edges *e, uint32_t room)
@@ -457,45 +456,43 @@ void edges_count(struct edges *e, uint64_t part, uint32_t weight, uint64_t now_n
 	e->counts[part & (room_of(e, COUNTS) - 1)] += weight;
 }
 
-/* A key's tally, or the one of its set that was unused for longest. */
-static struct tally *tally_of(const struct edges *e, uint64_t key)
+static struct tally *tallies_of(const struct edges *e, uint64_t key)
 {
-	struct tally *set = &e->tallies[(key >> 8) & (room_of(e, TALLIES) - 1) & ~(TALLY_WAYS - 1)], *oldest = set;
-
-	for (uint32_t i = 0; i < TALLY_WAYS; i++) {
-		if (set[i].key == key)
-			return &set[i];
-		if (e->tallied - set[i].used > e->tallied - oldest->used)
-			oldest = &set[i];
-	}
-	return oldest;
+	return &e->tallies[(key >> 8) & (room_of(e, TALLIES) - 1) & ~(TALLY_WAYS - 1)];
 }
 
 uint32_t edges_tally(struct edges *e, uint64_t key, uint32_t least)
 {
-	struct tally *tally = tally_of(e, key);
+	struct tally *set = tallies_of(e, key), tally;
+	uint32_t way = 0;
 
-	if (tally->key != key)
-		*tally = (struct tally){.key = key};
-	tally->used = ++e->tallied;
+	while (way < TALLY_WAYS - 1 && set[way].key != key)
+		way++;
+	tally = set[way].key == key ? set[way] : (struct tally){.key = key};
 	if (least == 0)
-		tally->count += tally->count < UINT32_MAX;
-	else if (least > tally->count)
-		tally->count = least;
-	return tally->count;
+		tally.count += tally.count < UINT32_MAX;
+	else if (least > tally.count)
+		tally.count = least;
+	memmove(&set[1], &set[0], way * sizeof(*set));
+	set[0] = tally;
+	return tally.count;
 }
 
 void edges_untally(struct edges *e, uint64_t key)
 {
-	struct tally *tally = tally_of(e, key);
+	struct tally *set = tallies_of(e, key);
 
-	if (tally->key == key)
-		tally->count = 0;
+	for (uint32_t way = 0; way < TALLY_WAYS; way++)
+		if (set[way].key == key)
+			set[way].count = 0;
 }
 
 uint32_t edges_tallied(const struct edges *e, uint64_t key)
 {
-	const struct tally *tally = tally_of(e, key);
+	const struct tally *set = tallies_of(e, key);
 
-	return tally->key == key ? tally->count : 0;
+	for (uint32_t way = 0; way < TALLY_WAYS; way++)
+		if (set[way].key == key)
+			return set[way].count;
+	return 0;
 }

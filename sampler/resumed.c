@@ -1,35 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sampler/resumed.h"
 
+#include <string.h>
+
 #include "base/hash.h"
 
-#define BELIEVED 4 /* sightings */
+#define BELIEVED 4  /* sightings */
+#define WAYS     4u /* of a set, the latest one first; a new one takes the place of the last */
 
 static uint64_t key_of(uint64_t caller, uint64_t callee)
 {
 	return hash_combine(caller, callee) | 1;
 }
 
+static uint32_t set_of(uint64_t key)
+{
+	return (uint32_t)((key >> 1) % RESUMED_PLACES) & ~(WAYS - 1);
+}
+
 void resumed_note(struct resumed *r, uint64_t caller, uint64_t callee, int64_t offset)
 {
 	uint64_t key = key_of(caller, callee);
-	struct resumed_place *place = &r->places[(key >> 1) % RESUMED_PLACES];
+	struct resumed_place *set = &r->places[set_of(key)], place;
+	uint32_t way = 0;
 
-	if (place->key != key)
-		*place = (struct resumed_place){.key = key, .offset = offset, .seen = 1};
-	else if (place->offset != offset)
-		place->seen = 0;
-	else if (place->seen > 0 && place->seen < BELIEVED)
-		place->seen++;
+	while (way < WAYS - 1 && set[way].key != key)
+		way++;
+	place = set[way];
+	if (place.key != key)
+		place = (struct resumed_place){.key = key, .offset = offset, .seen = 1};
+	else if (place.offset != offset)
+		place.seen = 0;
+	else if (place.seen > 0 && place.seen < BELIEVED)
+		place.seen++;
+	memmove(&set[1], &set[0], way * sizeof(*set));
+	set[0] = place;
 }
 
 bool resumed_find(const struct resumed *r, uint64_t caller, uint64_t callee, int64_t *ret_offset)
 {
 	uint64_t key = key_of(caller, callee);
-	const struct resumed_place *place = &r->places[(key >> 1) % RESUMED_PLACES];
+	const struct resumed_place *set = &r->places[set_of(key)];
 
-	if (place->key != key || place->seen < BELIEVED)
-		return false;
-	*ret_offset = place->offset;
-	return true;
+	for (uint32_t way = 0; way < WAYS; way++) {
+		if (set[way].key == key && set[way].seen == BELIEVED) {
+			*ret_offset = set[way].offset;
+			return true;
+		}
+	}
+	return false;
 }

@@ -134,3 +134,22 @@ Test(apart, states_of_generators_are_found_by_the_end_of_the_data_stack)
 	cr_expect_eq(apart_state(apart, 0x30000 + 8 * 9999, 0x20000).code, 9999);
 	free(apart);
 }
+
+/* Two that are met in turn must not each take the other's place. */
+Test(apart, what_falls_together_is_kept)
+{
+	for (uint64_t program = 1; program <= 50; program++) {
+		struct apart *apart = new_apart();
+		uint64_t base = program << 24;
+
+		for (uint32_t turn = 1; turn <= 3; turn++)
+			for (uint64_t i = 1; i <= 32; i++) {
+				cr_expect_eq(apart_link(apart, base + 0x300 * i).bytes, turn - 1);
+				apart_note_link(apart, (struct apart_link){.frame = base + 0x300 * i, .bytes = turn});
+				cr_expect_eq(apart_state(apart, base + 0x300 * i, 0x20000).code, turn - 1);
+				apart_note_state(apart, (struct apart_state){.generator = base + 0x300 * i, .end = 0x20000, .code = turn});
+				cr_expect_eq(apart_pair(apart, base, base + 0x300 * i)->tried++, turn - 1);
+			}
+		free(apart);
+	}
+}
