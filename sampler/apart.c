@@ -13,6 +13,7 @@
 #define CREDIT_MAX  128u
 #define PLANNED_MAX 16u /* each costs some 0.25 µs */
 #define DOUBT_OF    8   /* of so many ticks, one looks for what proves calls: it costs a microsecond more */
+#define STEADY      8   /* looks */
 #define WAYS        4u  /* entries of a set: the latest is the first one, and what is new takes the place of the last */
 #define NONE_TICKS  16  /* so long what was no frame is not looked at again; a coroutine may begin there soon */
 
@@ -169,6 +170,11 @@ void apart_note_link(struct apart *apart, struct apart_link link)
 
 	while (way < WAYS - 1 && set[way].frame != link.frame)
 		way++;
+	if (set[way].frame == link.frame && set[way].previous == link.previous && set[way].shim == link.shim) {
+		link.steady = set[way].steady;
+		if (link.steady < STEADY)
+			link.steady++;
+	}
 	memmove(&set[1], &set[0], way * sizeof(*set));
 	set[0] = link;
 }
@@ -181,6 +187,13 @@ struct apart_link apart_link(const struct apart *apart, raddr_t frame)
 		if (set[way].frame == frame)
 			return set[way];
 	return (struct apart_link){0};
+}
+
+bool apart_is_steady(const struct apart *apart, raddr_t shim, raddr_t caller)
+{
+	struct apart_link link = apart ? apart_link(apart, shim) : (struct apart_link){0};
+
+	return link.shim && link.previous == caller && link.steady == STEADY;
 }
 
 static bool is_of(const struct apart_state *state, raddr_t generator, raddr_t end)

@@ -38,6 +38,7 @@ struct apart_link { /* what a frame last linked back to */
 	raddr_t code;   /* that it executes */
 	uint32_t bytes; /* of the frame */
 	bool shim;      /* it is one */
+	uint8_t steady; /* so many looks in a row have met it linked so; up to what apart_is_steady() asks for */
 };
 
 /* What was seen of a generator while the data stack ended there: its top tells what had resumed it, and whether it has called something, since
@@ -67,7 +68,8 @@ struct apart {
 	struct apart_link links[APART_LINKS]; /* by address */
 	struct apart_none none[APART_NO_FRAME]; /* by address; a later one takes the place of an earlier one */
 	raddr_t unlinked[APART_UNLINKED]; /* frames that had yielded, and nothing is remembered that they linked to; 0: none */
-	uint32_t unlinked_next;
+	uint32_t unlinked_next, poll_wait;
+	uint64_t poll_tick; /* when these are to be polled next, unthrottled (burst.h) */
 	struct apart_state states[APART_STATES]; /* by generator and end */
 };
 
@@ -96,6 +98,8 @@ void apart_age(struct apart *apart, uint64_t tick);
 /* Remembers what a frame links back to; and what is remembered, or zeros. */
 void apart_note_link(struct apart *apart, struct apart_link link);
 struct apart_link apart_link(const struct apart *apart, raddr_t frame);
+/* Whether there is known to be a shim, of which the latest looks all met that this frame had called that C. */
+bool apart_is_steady(const struct apart *apart, raddr_t shim, raddr_t caller);
 /* Remembers a state of a generator; and the one that is remembered, or zeros. */
 void apart_note_state(struct apart *apart, struct apart_state state);
 struct apart_state apart_state(const struct apart *apart, raddr_t generator, raddr_t end);

@@ -19,6 +19,8 @@
 #define FIRST_SHARE 10                /* … and one in so many in the beginning, … */
 #define FIRST_NS    (300 * NS_PER_MS) /* … until it is this; no more than this is kept, either */
 #define BRACKET_OF  16                /* unthrottled: of so many ticks one is for a bracket */
+#define POLL_LEAST  16                /* unthrottled: so many ticks between two polls, twice as many after each that was in vain, … */
+#define POLL_MOST   512               /* … and no more than so many */
 #define PAUSE_NS    NS_PER_US /* between two looks, at random up to this: in step, what is torn once is torn again and again */
 
 void burst_earn(struct burst *burst, uint64_t interval_ns, uint32_t count)
@@ -92,6 +94,19 @@ static void look_until(struct target *target, struct thread *t, struct walker *w
 	apart->learns = false;
 }
 
+/* Unthrottled: what coroutines link to is polled for, but seldom where they have all ended. */
+static void poll_seldom(struct target *target, struct thread *t, struct walker *w)
+{
+	struct apart *apart = t->apart;
+
+	if (target->tick < apart->poll_tick)
+		return;
+	apart->poll_wait = polling_links(target, w, t) || apart->poll_wait == 0 ? POLL_LEAST : 2 * apart->poll_wait;
+	if (apart->poll_wait > POLL_MOST)
+		apart->poll_wait = POLL_MOST;
+	apart->poll_tick = target->tick + apart->poll_wait;
+}
+
 void burst_look(struct target *target, struct thread *t, struct walker *w)
 {
 	struct burst *burst = &target->burst;
@@ -102,6 +117,7 @@ void burst_look(struct target *target, struct thread *t, struct walker *w)
 	if (target->interval_ns == 0) { /* the samples are looks enough, but for these */
 		if (target->tick % BRACKET_OF == 0)
 			bracket_calls(target, w, t);
+		poll_seldom(target, t, w);
 		return;
 	}
 	w->now_ns = started_ns;

@@ -63,13 +63,14 @@ static bool leads_on(struct target *target, struct walker *w, struct thread *t, 
 	return true;
 }
 
-void polling_links(struct target *target, struct walker *w, struct thread *t)
+bool polling_links(struct target *target, struct walker *w, struct thread *t)
 {
 	struct apart *apart = t->apart;
 	struct plan *p = &target->again;
 	uint32_t head_bytes = (uint32_t)w->abi->frame.bytes, count = 0, link_count = 0, first;
 	struct iovec pieces[APART_UNLINKED];
 	struct apart_link links[APART_UNLINKED];
+	bool linked = false;
 	int read;
 
 	for (uint32_t i = 0; i < APART_UNLINKED; i++)
@@ -77,11 +78,11 @@ void polling_links(struct target *target, struct walker *w, struct thread *t)
 			pieces[count++] = piece_at(apart->unlinked[i], head_bytes);
 	plan_clear(p);
 	if (count == 0 || !plan_reserve(p, count * (head_bytes + 16)))
-		return;
+		return false;
 	first = plan_put(p, w->remote, pieces, count, &read);
 	target->facts.confirms++;
 	if (first == PLAN_FULL)
-		return;
+		return false;
 	for (uint32_t i = 0; i < count; i++) {
 		raddr_t frame = (raddr_t)(uintptr_t)pieces[i].iov_base;
 
@@ -94,5 +95,7 @@ void polling_links(struct target *target, struct walker *w, struct thread *t)
 			continue;
 		apart_note_link(apart, links[i]);
 		apart_forget_unlinked(apart, links[i].frame);
+		linked = true;
 	}
+	return linked;
 }

@@ -7,7 +7,7 @@
 
 #include "sampler/target.h"
 
-/* Reads the frames that had yielded whenever they were met, and remembers what those that run now are linked to. */
-void polling_links(struct target *target, struct walker *w, struct thread *t);
+/* Reads the frames that had yielded whenever they were met, and remembers what those that run now are linked to. False: none does. */
+bool polling_links(struct target *target, struct walker *w, struct thread *t);
 
 #endif

@@ -153,3 +153,26 @@ Test(apart, what_falls_together_is_kept)
 		free(apart);
 	}
 }
+
+Test(apart, a_shim_is_steady_once_it_was_met_often_on_one_frame)
+{
+	struct apart *apart = new_apart();
+	struct apart_link link = {.frame = 0x7000, .previous = 0x20000, .bytes = BYTES, .shim = true};
+
+	cr_assert_not(apart_is_steady(NULL, 0x7000, 0x20000));
+	for (int i = 0; i < 8; i++) {
+		cr_assert_not(apart_is_steady(apart, 0x7000, 0x20000));
+		apart_note_link(apart, link);
+	}
+	apart_note_link(apart, link);
+	cr_assert(apart_is_steady(apart, 0x7000, 0x20000));
+	cr_assert_not(apart_is_steady(apart, 0x7000, 0x30000));
+	link.previous = 0x30000;
+	apart_note_link(apart, link);
+	cr_assert_not(apart_is_steady(apart, 0x7000, 0x20000));
+	cr_assert_not(apart_is_steady(apart, 0x7000, 0x30000));
+	for (int i = 0; i < 20; i++)
+		apart_note_link(apart, (struct apart_link){.frame = 0x8000, .previous = 0x20000, .bytes = BYTES});
+	cr_assert_not(apart_is_steady(apart, 0x8000, 0x20000), "a generator");
+	free(apart);
+}
