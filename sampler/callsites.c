@@ -310,3 +310,8 @@ bool callsite_is_python(const struct callsite *site)
 {
 	return site->callee_count >= COUNT_MIN && site->open_count <= (site->callee_count + site->other_count) / RARE;
 }
+
+bool callsite_is_open(const struct callsite *site)
+{
+	return site->callee_count + site->other_count <= site->open_count / RARE;
+}

@@ -35,6 +35,8 @@ void callsite_count(struct callsite *site, uint64_t callee);
 bool callsite_is_of(const struct callsite *site, uint64_t callee);
 /* Whether it calls Python functions only, as far as is known. */
 bool callsite_is_python(const struct callsite *site);
+/* Whether it calls C only, and that never a function that was given to it there, as far as is known. */
+bool callsite_is_open(const struct callsite *site);
 
 /* Finds the instructions of one code object that may call, by ascending offset (to 3.8, those inside of a `finally` have no certain
  * depth). *ret_sites is the caller's to free, NULL where there are none. Returns their number, 0 also for bytecode

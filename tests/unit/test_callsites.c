@@ -198,3 +198,19 @@ Test(callsites, counts)
 		callsite_count(&site, 0);
 	cr_expect(!callsite_is_python(&site));
 }
+
+/* Of a site that calls C, it counts whether that was ever given the function. */
+Test(callsites, one_that_names_no_function_is_open)
+{
+	struct callsite site = {0};
+
+	cr_assert(callsite_is_open(&site));
+	for (int i = 0; i < 100; i++)
+		callsite_count(&site, 0);
+	cr_assert(callsite_is_open(&site));
+	callsite_count(&site, 5);
+	cr_assert(callsite_is_open(&site), "one can be misread");
+	for (int i = 0; i < 10; i++)
+		callsite_count(&site, 5);
+	cr_assert_not(callsite_is_open(&site));
+}
