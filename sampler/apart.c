@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/ways.h"
 
 /* A frame that one tick in nine meets is worth copying: one that is not is read a microsecond later, and is often gone by then. */
 #define CREDIT_HIT  8u
@@ -13,8 +14,8 @@
 #define CREDIT_MAX  128u
 #define PLANNED_MAX 16u /* each costs some 0.25 µs */
 #define DOUBT_OF    8   /* of so many ticks, one looks for what proves calls: it costs a microsecond more */
-#define STEADY      8   /* looks */
-#define WAYS        4u  /* entries of a set: the latest is the first one, and what is new takes the place of the last */
+#define STEADY      8   /* readings */
+#define WAYS        4u  /* of the tables of links, states and pairs (base/ways.h) */
 #define NONE_TICKS  16  /* so long what was no frame is not looked at again; a coroutine may begin there soon */
 
 bool apart_in_doubt(const struct apart *apart, uint64_t tick)
@@ -158,14 +159,9 @@ void apart_age(struct apart *apart, uint64_t tick)
 	apart->count = kept;
 }
 
-static uint32_t set_of(uint64_t hash, uint32_t entries)
-{
-	return (uint32_t)(hash % entries) & ~(WAYS - 1);
-}
-
 void apart_note_link(struct apart *apart, struct apart_link link)
 {
-	struct apart_link *set = &apart->links[set_of(hash_u64(link.frame), APART_LINKS)];
+	struct apart_link *set = &apart->links[ways_set(hash_u64(link.frame), APART_LINKS, WAYS)];
 	uint32_t way = 0;
 
 	while (way < WAYS - 1 && set[way].frame != link.frame)
@@ -175,13 +171,13 @@ void apart_note_link(struct apart *apart, struct apart_link link)
 		if (link.steady < STEADY)
 			link.steady++;
 	}
-	memmove(&set[1], &set[0], way * sizeof(*set));
+	ways_make_first(set, sizeof(*set), way);
 	set[0] = link;
 }
 
 struct apart_link apart_link(const struct apart *apart, raddr_t frame)
 {
-	const struct apart_link *set = &apart->links[set_of(hash_u64(frame), APART_LINKS)];
+	const struct apart_link *set = &apart->links[ways_set(hash_u64(frame), APART_LINKS, WAYS)];
 
 	for (uint32_t way = 0; way < WAYS; way++)
 		if (set[way].frame == frame)
@@ -203,18 +199,18 @@ static bool is_of(const struct apart_state *state, raddr_t generator, raddr_t en
 
 void apart_note_state(struct apart *apart, struct apart_state state)
 {
-	struct apart_state *set = &apart->states[set_of(hash_combine(state.generator, state.end), APART_STATES)];
+	struct apart_state *set = &apart->states[ways_set(hash_combine(state.generator, state.end), APART_STATES, WAYS)];
 	uint32_t way = 0;
 
 	while (way < WAYS - 1 && !is_of(&set[way], state.generator, state.end))
 		way++;
-	memmove(&set[1], &set[0], way * sizeof(*set));
+	ways_make_first(set, sizeof(*set), way);
 	set[0] = state;
 }
 
 struct apart_state apart_state(const struct apart *apart, raddr_t generator, raddr_t end)
 {
-	const struct apart_state *set = &apart->states[set_of(hash_combine(generator, end), APART_STATES)];
+	const struct apart_state *set = &apart->states[ways_set(hash_combine(generator, end), APART_STATES, WAYS)];
 
 	for (uint32_t way = 0; way < WAYS; way++)
 		if (is_of(&set[way], generator, end))
@@ -224,7 +220,7 @@ struct apart_state apart_state(const struct apart *apart, raddr_t generator, rad
 
 struct apart_pair *apart_pair(struct apart *apart, raddr_t caller, raddr_t callee)
 {
-	struct apart_pair *set = &apart->pairs[set_of(hash_combine(caller, callee), APART_PAIRS)], pair;
+	struct apart_pair *set = &apart->pairs[ways_set(hash_combine(caller, callee), APART_PAIRS, WAYS)], pair;
 	uint32_t way = 0;
 
 	while (way < WAYS - 1 && !(set[way].caller == caller && set[way].callee == callee))
@@ -232,7 +228,7 @@ struct apart_pair *apart_pair(struct apart *apart, raddr_t caller, raddr_t calle
 	pair = set[way];
 	if (pair.caller != caller || pair.callee != callee)
 		pair = (struct apart_pair){.caller = caller, .callee = callee};
-	memmove(&set[1], &set[0], way * sizeof(*set));
+	ways_make_first(set, sizeof(*set), way);
 	set[0] = pair;
 	return &set[0];
 }

@@ -38,7 +38,7 @@ struct apart_link { /* what a frame last linked back to */
 	raddr_t code;   /* that it executes */
 	uint32_t bytes; /* of the frame */
 	bool shim;      /* it is one */
-	uint8_t steady; /* so many looks in a row have met it linked so; up to what apart_is_steady() asks for */
+	uint8_t steady; /* so many readings in a row found it linked so; up to what apart_is_steady() asks for */
 };
 
 /* What was seen of a generator while the data stack ended there: its top tells what had resumed it, and whether it has called something, since
@@ -64,7 +64,7 @@ struct apart {
 	struct apart_frame frames[APART_FRAMES]; /* by address */
 	uint32_t count;
 	uint32_t brackets;                    /* so many times some of them were read for what proves their calls (bracket.h) */
-	struct apart_pair pairs[APART_PAIRS]; /* by caller and callee; of these three the latest of some take the place of older ones */
+	struct apart_pair pairs[APART_PAIRS]; /* by caller and callee; the latest few of a hash, as of the links and states below */
 	struct apart_link links[APART_LINKS]; /* by address */
 	struct apart_none none[APART_NO_FRAME]; /* by address; a later one takes the place of an earlier one */
 	raddr_t unlinked[APART_UNLINKED]; /* frames that had yielded, and nothing is remembered that they linked to; 0: none */
@@ -98,7 +98,7 @@ void apart_age(struct apart *apart, uint64_t tick);
 /* Remembers what a frame links back to; and what is remembered, or zeros. */
 void apart_note_link(struct apart *apart, struct apart_link link);
 struct apart_link apart_link(const struct apart *apart, raddr_t frame);
-/* Whether there is known to be a shim, of which the latest looks all met that this frame had called that C. */
+/* Whether a shim is known to lie there, and the latest readings all found it on top of this frame. */
 bool apart_is_steady(const struct apart *apart, raddr_t shim, raddr_t caller);
 /* Remembers a state of a generator; and the one that is remembered, or zeros. */
 void apart_note_state(struct apart *apart, struct apart_state state);

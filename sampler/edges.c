@@ -5,10 +5,10 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/ways.h"
 #include "sampler/keyset.h"
 
 #define ROOM_FIRST 1024u /* of the keys that are known */
@@ -68,7 +68,7 @@ struct edges {
 	uint64_t halved_ns;
 	bool rough; /* the latest of them were counted with a weight above 1 */
 	struct pending *pending; /* PENDING_ROOM; sets of PENDING_WAYS by key; a newer one takes the place of the oldest */
-	struct tally *tallies;   /* TALLIES; sets of TALLY_WAYS by key, the latest one first; a new one takes the place of the last */
+	struct tally *tallies;   /* TALLIES; sets of TALLY_WAYS by key (base/ways.h) */
 };
 
 static uint32_t room_of(const struct edges *e, uint32_t room)
@@ -458,7 +458,7 @@ void edges_count(struct edges *e, uint64_t part, uint32_t weight, uint64_t now_n
 
 static struct tally *tallies_of(const struct edges *e, uint64_t key)
 {
-	return &e->tallies[(key >> 8) & (room_of(e, TALLIES) - 1) & ~(TALLY_WAYS - 1)];
+	return &e->tallies[ways_set(key >> 8, room_of(e, TALLIES), TALLY_WAYS)];
 }
 
 uint32_t edges_tally(struct edges *e, uint64_t key, uint32_t least)
@@ -473,7 +473,7 @@ uint32_t edges_tally(struct edges *e, uint64_t key, uint32_t least)
 		tally.count += tally.count < UINT32_MAX;
 	else if (least > tally.count)
 		tally.count = least;
-	memmove(&set[1], &set[0], way * sizeof(*set));
+	ways_make_first(set, sizeof(*set), way);
 	set[0] = tally;
 	return tally.count;
 }

@@ -1,27 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sampler/resumed.h"
 
-#include <string.h>
-
 #include "base/hash.h"
+#include "base/ways.h"
 
-#define BELIEVED 4  /* sightings */
-#define WAYS     4u /* of a set, the latest one first; a new one takes the place of the last */
+#define BELIEVED 4 /* sightings */
+#define WAYS     4u
 
 static uint64_t key_of(uint64_t caller, uint64_t callee)
 {
 	return hash_combine(caller, callee) | 1;
 }
 
-static uint32_t set_of(uint64_t key)
-{
-	return (uint32_t)((key >> 1) % RESUMED_PLACES) & ~(WAYS - 1);
-}
-
 void resumed_note(struct resumed *r, uint64_t caller, uint64_t callee, int64_t offset)
 {
 	uint64_t key = key_of(caller, callee);
-	struct resumed_place *set = &r->places[set_of(key)], place;
+	struct resumed_place *set = &r->places[ways_set(key >> 1, RESUMED_PLACES, WAYS)], place;
 	uint32_t way = 0;
 
 	while (way < WAYS - 1 && set[way].key != key)
@@ -33,14 +27,14 @@ void resumed_note(struct resumed *r, uint64_t caller, uint64_t callee, int64_t o
 		place.seen = 0;
 	else if (place.seen > 0 && place.seen < BELIEVED)
 		place.seen++;
-	memmove(&set[1], &set[0], way * sizeof(*set));
+	ways_make_first(set, sizeof(*set), way);
 	set[0] = place;
 }
 
 bool resumed_find(const struct resumed *r, uint64_t caller, uint64_t callee, int64_t *ret_offset)
 {
 	uint64_t key = key_of(caller, callee);
-	const struct resumed_place *set = &r->places[set_of(key)];
+	const struct resumed_place *set = &r->places[ways_set(key >> 1, RESUMED_PLACES, WAYS)];
 
 	for (uint32_t way = 0; way < WAYS; way++) {
 		if (set[way].key == key && set[way].seen == BELIEVED) {

@@ -15,7 +15,7 @@ struct resumed_place {
 	uint32_t seen;  /* so often, there only; 0: at several places */
 };
 
-struct resumed { /* the latest pairs of some take the place of older ones */
+struct resumed { /* the latest few of a hash */
 	struct resumed_place places[RESUMED_PLACES];
 	uint64_t sought_tick; /* in which instructions were last searched for a place */
 };
