@@ -19,6 +19,7 @@
 #define ARGUMENTS       16
 #define READS_MAX       256u
 #define EXTRAS          4u   /* others, between the two copies */
+#define OBJECT_HEAD     16   /* PyObject_HEAD: the count of references can change */
 #define FRAME_STACK_END 4096 /* a longer copy is of no instant */
 
 /* What lately lay at an address that a value stack named. */
@@ -45,6 +46,8 @@ struct told {
 	struct code *code;
 	struct callsite *site; /* NULL: it stands where nothing is called */
 	const uint8_t *slots;  /* of the site; NULL: there are none, or they are not in the copy */
+	const uint8_t *copy;
+	uint32_t bytes;
 };
 
 struct callees {
@@ -154,6 +157,8 @@ static struct told tell(struct walker *w, uint32_t index, bool called)
 
 	if (!piece->ok)
 		return told;
+	told.copy = copy;
+	told.bytes = piece->bytes;
 	told.frame.code = frame_code(w->abi, copy);
 	told.previous = frame_previous(w->abi, copy);
 	told.generator = frame_u64(copy, w->abi->frame.gen);
@@ -286,12 +291,22 @@ static bool learn_next(struct callees *c, struct walker *w, struct window *v, co
 	return (v->first == 0 || v->alike >= EDGE_SITES) && heap_sight_calls(w, &stack, v->alike, edges);
 }
 
-/* Whether a frame may have the next one as its callee. Counts what it calls, where it is C that does. */
-static bool take_link(struct callees *c, struct walker *w, const struct told *caller, const struct told *callee,
-                      struct edges *edges)
+/* Whether both copies are of one run of the function, as far as its variables and its value stack tell: a short loop comes by as it was before soon, but
+ * mostly with other arguments. */
+static bool is_one_run(const struct told *a, const struct told *b)
 {
+	return a->bytes == b->bytes && memcmp(a->copy + OBJECT_HEAD, b->copy + OBJECT_HEAD, a->bytes - OBJECT_HEAD) == 0;
+}
+
+/* Whether frame i - 1 may have the next one as its callee. Counts what it calls, where it is C that does. */
+static bool take_link(struct callees *c, struct walker *w, const struct window *v, uint32_t i, struct edges *edges)
+{
+	const struct told *caller = &v->a[i - 1], *callee = &v->a[i];
 	enum link link = judge_link(c, w, caller, callee, edges);
 
+	/* Unnamed; or named by a generator's address, at which the next one lies soon. */
+	if ((link == LINK_OPEN || callee->generator != 0) && w->moves && !is_one_run(caller, &v->b[i - 1]))
+		return false;
 	/* Traces and finalizers run where another function is called. What stands still is taken as it is. */
 	if (link == LINK_REFUTED)
 		return !w->moves;
@@ -328,7 +343,7 @@ static bool learn_window(struct callees *c, struct walker *w, struct window *v, 
 	if (v->count > WINDOW && alike < v->count)
 		return learnt; /* the copy of many frames takes its time */
 	for (; v->alike < alike; v->alike++) {
-		if (v->alike > 0 && !take_link(c, w, &v->a[v->alike - 1], &v->a[v->alike], edges))
+		if (v->alike > 0 && !take_link(c, w, v, v->alike, edges))
 			break;
 		v->frames[v->alike] = v->a[v->alike].frame;
 	}
