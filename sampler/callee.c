@@ -46,7 +46,7 @@ struct told {
 	struct code *code;
 	struct callsite *site; /* NULL: it stands where nothing is called */
 	const uint8_t *slots;  /* of the site; NULL: there are none, or they are not in the copy */
-	const uint8_t *copy;
+	const uint8_t *copy; /* of the frame, of so many bytes */
 	uint32_t bytes;
 };
 

@@ -27,6 +27,11 @@ class Oracle(unittest.TestCase):
         self.judge(python, "passing", 3 * SECONDS)
 
     @support.on(support.few)
+    def check_callbacks(self, python):
+        """Short functions that C calls from neighbouring lines, again and again within a microsecond or two."""
+        self.judge(python, "callbacks", 3 * SECONDS)
+
+    @support.on(support.few)
     def check_sequence_at_a_fixed_rate(self, python):
         """Coroutines that are awaited one behind the other, where calls are learnt in bursts."""
         self.judge(python, "sequence", 3 * SECONDS, "1000")

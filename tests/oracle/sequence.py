@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Coroutines and generators of one size that the same function runs one after the other: each lies where the one before it lay, so that
-what the function runs has the same address at every line. Some last as long as a read of their frames takes. To 3.9 `with` is left on the
-last line of its body."""
+what the function runs has the same address at every line. Some last as long as a read of their frames takes. The body of `with` is on its line,
+since to 3.9 that is left on the last line of its body."""
 import sys
 
 GRAMMAR = {
@@ -29,7 +29,7 @@ GRAMMAR = {
     "methods": ("methods", {"methods_get": ["get_of_one"], "methods_other": ["get_of_other"]}),
     "iterate": ("iterate", {"iterate_three": ["three"], "iterate_four": ["four"], "iterate_five": ["five"]}),
     "through": ("through", {"through_three": ["three"], "through_four": ["four"], "through_five": ["five"]}),
-    "entered": ("entered", {"with_one": ["enter_one"], "left_one": ["exit_one"], "with_two": ["enter_two"], "left_two": ["exit_two"], "each_three": ["ticks"], "each_four": ["tocks"]}),
+    "entered": ("entered", {"with_one": ["enter_one", "exit_one"], "with_two": ["enter_two", "exit_two"], "each_three": ["ticks"], "each_four": ["tocks"]}),
     "a": ("a", {}),
     "b": ("b", {}),
     "long": ("long", {"long_work": ["work"]}),
@@ -173,10 +173,8 @@ async def methods(first, second):
 
 
 async def entered(first, second):
-    async with first:  #@ with_one left_one
-        pass  #@ left_one
-    async with second:  #@ with_two left_two
-        pass  #@ left_two
+    async with first: pass  #@ with_one
+    async with second: pass  #@ with_two
     async for _ in ticks():  #@ each_three
         pass
     async for _ in tocks():  #@ each_four
