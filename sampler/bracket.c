@@ -3,6 +3,7 @@
 
 #include "base/hash.h"
 #include "sampler/calls.h"
+#include "sampler/links.h"
 
 #define GENERATORS 8u /* in one go */
 #define FUNCTIONS  4u
@@ -65,6 +66,14 @@ static bool fits(struct bracket *b, uint64_t bytes)
 	return b->bytes <= SPAN_MAX;
 }
 
+/* Of a frame with its value stack. */
+static uint64_t bytes_of(const struct walker *w, raddr_t caller)
+{
+	const struct code *code = codes_find(w->codes, caller);
+
+	return code ? code->frame_bytes : (uint64_t)w->abi->frame.bytes;
+}
+
 /* What resumed the generator that is remembered to lie there. False: it is not known, or what led to it. */
 static bool find_generator(const struct walker *w, const struct thread *t, struct apart_link callee, struct bracket *b)
 {
@@ -78,13 +87,13 @@ static bool find_generator(const struct walker *w, const struct thread *t, struc
 		caller = link.previous;
 	}
 	if (thread_in_chunks(t, caller))
-		return find_callers(t, caller, b) && fits(b, (uint64_t)w->abi->frame.bytes);
+		return find_callers(t, caller, b) && fits(b, bytes_of(w, caller_of(b)->code));
 	code = b->shim || link.frame == 0 ? NULL : codes_find(w->codes, link.code);
 	if (!code || code->given) /* what was given to it depends on what led to it */
 		return false;
 	b->callers[0] = (struct pyframe){.frame = caller, .code = code->addr, .generator = true};
 	b->caller_count = 1;
-	return fits(b, (uint64_t)w->abi->frame.bytes);
+	return fits(b, code->frame_bytes);
 }
 
 /* What C called a function for, through the shim that is remembered to lie there: that has its frame behind the caller's. */
@@ -170,6 +179,8 @@ static void judge_generator(struct target *target, struct walker *w, struct thre
 	int64_t offset = runs_at(w, b, CALLEE_BEFORE);
 	struct apart_pair *pair = apart_pair(t->apart, caller_of(b)->code, b->callee.code);
 	struct bracketed bracketed = {.whole = b->whole};
+	struct pyframe *callee;
+	uint64_t at;
 
 	pair->tried++;
 	pair->ran += offset >= 0;
@@ -180,12 +191,16 @@ static void judge_generator(struct target *target, struct walker *w, struct thre
 	bracketed.ran = pair->ran;
 	bracketed.tried = pair->tried;
 	pair->survived += bracketed.survived;
-	if (stack_push(stack, (struct pyframe){.frame = b->callee.frame,
+	if (!stack_push(stack, (struct pyframe){.frame = b->callee.frame,
 	                                       .code = b->callee.code,
 	                                       .offset = offset,
 	                                       .generator = true,
 	                                       .direct = !b->shim && !frame_is_entry(w->abi, plan_bytes(w->plan, b->piece + CALLEE_BEFORE))}))
-		target->edges_learnt += calls_sight_bracketed(w, stack, &bracketed, target->edges);
+		return;
+	at = caller_of(b)->frame - b->callers[0].frame;
+	callee = &stack->frames[b->caller_count];
+	callee->foreign = links_resumes_another(w, t, callee, plan_bytes(w->plan, b->piece + CALLER) + at, (uint32_t)(b->bytes - at));
+	target->edges_learnt += calls_sight_bracketed(w, stack, &bracketed, target->edges);
 }
 
 static void judge_function(struct target *target, struct walker *w, struct thread *t, const struct bracket *b)

@@ -34,12 +34,14 @@ struct place { /* where a call is made */
 };
 
 /* Whether what stands at its site can call at all, whatever was seen: a copy can be torn in the same way again and again. C can call
- * above any instruction that is traced. */
+ * above any instruction that is traced. Nor is it what resumed a generator whose caller resumes another one. */
 static bool has_site(const struct call *call)
 {
 	const struct place *place = call->context;
 	const struct code *code = place->caller ? codes_find(place->w->codes, place->caller->code) : NULL;
 
+	if (place->caller && place->caller[1].foreign)
+		return false;
 	return !code || (place->caller->stored && place->called == CALLED_BY_C) ||
 	       bytecode_has_call(place->w->abi, place->w->remote, code, place->caller->offset, place->called);
 }

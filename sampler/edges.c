@@ -301,7 +301,7 @@ bool edges_sight_proven(struct edges *e, const struct call *call, bool named, ui
 	pending = get_pending(e, key, now_ns);
 	if (pending->proven < UINT16_MAX)
 		pending->proven++;
-	if (pending->proven < (named ? 1 : EDGE_SIGHTINGS + all / ALIKE_SHARE))
+	if (pending->proven < (named ? 1 : alike_needed(all)))
 		return false;
 	*pending = (struct pending){0};
 	edges_learn(e, call);

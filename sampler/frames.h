@@ -23,7 +23,8 @@ struct pyframe { /* what one sample keeps of a frame */
 	bool generator; /* it lies in an object of its own (3.11+) */
 	bool direct;    /* the interpreter's loop runs it for its caller, without C between them */
 	bool stored; /* its stack pointer is stored (to 3.13): it is suspended in a call, below a finalizer, or traced */
-	bool awaited; /* its caller's own frame names it */
+	bool awaited; /* its caller's own frame names it, and stands where that is resumed */
+	bool foreign; /* a generator, where its caller's value stack holds another one, and not this */
 	bool placed;  /* where its caller stands was told by it, which is called or awaited from there only (placed.h) */
 	bool provable; /* that it is what its caller calls there can be told by reading both again, … */
 	bool proven;   /* … and was (links_prove()) */

@@ -4,6 +4,7 @@
 #define CHASE_MAX 256 /* frames of the data stack between them, on the way down */
 /* From SEND to where a generator that yielded stands: SEND with its cache, YIELD_VALUE, and the instruction behind it. */
 #define SEND_BYTES 8
+#define TOP_SLOTS  2 /* of a value stack: what is resumed, and what is sent to it */
 
 static struct iovec piece_at(raddr_t addr, uint32_t bytes)
 {
@@ -41,19 +42,24 @@ static const uint8_t *fetch(struct walker *w, struct thread *t, raddr_t frame, u
 	return apart_find(copy, w->plan, frame, ret_bytes);
 }
 
+/* Whether a generator's frame lies there, as the target says now. */
+static bool is_generator(const struct walker *w, raddr_t frame)
+{
+	uint8_t bytes[PYABI_FRAME_MAX];
+	struct code *code;
+
+	return frame_may_be(frame) && remote_read(w->remote, frame, bytes, (size_t)w->abi->frame.bytes) == 0 &&
+	       frame_is_generator(w->abi, bytes) && frame_code(w->abi, bytes) != 0 &&
+	       (codes_find(w->codes, frame_code(w->abi, bytes)) ||
+	        codes_load(w->codes, w->remote, frame_code(w->abi, bytes), w->now_ns, &code) == 0);
+}
+
 /* Whether what looks like a shim links to a frame: once C has returned, what is called next writes over it. */
 static bool is_live_shim(const struct walker *w, const struct thread *t, const uint8_t *shim)
 {
 	raddr_t previous = frame_previous(w->abi, shim);
-	uint8_t bytes[PYABI_FRAME_MAX];
-	struct code *code;
 
-	if (thread_in_chunks(t, previous) || apart_link(t->apart, previous).frame != 0)
-		return true;
-	return frame_may_be(previous) && remote_read(w->remote, previous, bytes, (size_t)w->abi->frame.bytes) == 0 &&
-	       frame_is_generator(w->abi, bytes) && frame_code(w->abi, bytes) != 0 &&
-	       (codes_find(w->codes, frame_code(w->abi, bytes)) ||
-	        codes_load(w->codes, w->remote, frame_code(w->abi, bytes), w->now_ns, &code) == 0);
+	return thread_in_chunks(t, previous) || apart_link(t->apart, previous).frame != 0 || is_generator(w, previous);
 }
 
 const uint8_t *links_copy(struct walker *w, struct thread *t, raddr_t frame, uint32_t *ret_bytes)
@@ -126,6 +132,51 @@ bool link_awaits(const struct pyabi *abi, const struct link *link, raddr_t calle
 		if ((frame_u64(link->bytes, (int32_t)(end - 8 * slot)) & ~UINT64_C(3)) == object)
 			return true;
 	return false;
+}
+
+bool links_resumes_another(const struct walker *w, const struct thread *t, const struct pyframe *callee, const uint8_t *bytes, uint32_t count)
+{
+	const struct pyabi *abi = w->abi;
+	const struct code *code = callee->generator ? codes_find(w->codes, callee[-1].code) : NULL;
+	bool told = abi->frame.stackpointer != ABSENT, empty = told, another = false;
+	uint64_t from, end, top;
+
+	if (!code || !bytes || abi->gen.iframe == ABSENT || !t->apart)
+		return false;
+	from = top = (uint64_t)abi->frame.bytes + 8 * (uint64_t)code->locals;
+	end = code->frame_bytes < count ? code->frame_bytes : count;
+	if (told) {
+		uint64_t used = frame_u64(bytes, abi->frame.stackpointer) - callee[-1].frame;
+
+		end = used < end ? used : end;
+		top = end > from + 8 * TOP_SLOTS ? end - 8 * TOP_SLOTS : from;
+	}
+	for (uint64_t at = from; at + 8 <= end; at += 8) {
+		raddr_t iframe = (frame_u64(bytes, (int32_t)at) & ~UINT64_C(3)) + (uint64_t)abi->gen.iframe;
+		struct apart_link link;
+
+		if (iframe == callee->frame)
+			return false;
+		if (at < top || iframe == (uint64_t)abi->gen.iframe)
+			continue;
+		empty = false;
+		if (!another) {
+			link = apart_link(t->apart, iframe);
+			another = link.frame != 0 ? !link.shim : is_generator(w, iframe);
+		}
+	}
+	return another || empty;
+}
+
+void links_note_foreign(const struct walker *w, struct thread *t)
+{
+	for (uint32_t i = 1; t->seen.apart && i < t->seen.depth; i++) {
+		struct pyframe *callee = &t->seen.frames[i];
+		uint32_t count;
+		const uint8_t *caller = callee->generator ? walk_copy(w, t, callee[-1].frame, 0, &count) : NULL;
+
+		callee->foreign = caller && links_resumes_another(w, t, callee, caller, count);
+	}
 }
 
 bool awaited_at(const struct code *code, int64_t offset, int64_t *ret_offset)
@@ -228,6 +279,14 @@ struct pair { /* a call of the stack */
 	raddr_t link;           /* what the callee's previous is while it runs: its caller, or a shim */
 };
 
+/* How much of its caller's frame to read: where it may be another's that this resumes, with its value stack. */
+static uint32_t caller_bytes(const struct walker *w, const struct pyframe *callee)
+{
+	const struct code *code = callee->generator ? codes_find(w->codes, callee[-1].code) : NULL;
+
+	return code && code->frame_bytes <= APART_FRAME_MAX ? code->frame_bytes : (uint32_t)w->abi->frame.bytes;
+}
+
 /* False: it is none. */
 static bool take_pair(const struct walker *w, const struct thread *t, struct pyframe *callee, struct pair *ret_pair)
 {
@@ -266,12 +325,13 @@ static int64_t runs_at(const struct walker *w, const uint8_t *bytes, const struc
 
 /* The callee was read before and behind its caller, some 0.1 µs apart: where it runs at both times, and has not begun anew, as far as its
  * instruction tells, it was called from where the caller stood. That is where the stack has it; and below a call of its own, the callee, too. */
-static bool is_proven(const struct walker *w, const struct pair *pair, uint32_t piece, bool innermost)
+static bool is_proven(const struct walker *w, const struct thread *t, const struct pair *pair, uint32_t piece, bool innermost)
 {
 	int64_t first = runs_at(w, plan_bytes(w->plan, piece), pair), again = runs_at(w, plan_bytes(w->plan, piece + 2), pair);
 
 	return first >= 0 && again >= first && (innermost || (first == pair->callee->offset && again == first)) &&
-	       stands_at(w, plan_bytes(w->plan, piece + 1), &pair->callee[-1]) == pair->callee[-1].offset;
+	       stands_at(w, plan_bytes(w->plan, piece + 1), &pair->callee[-1]) == pair->callee[-1].offset &&
+	       !links_resumes_another(w, t, pair->callee, plan_bytes(w->plan, piece + 1), w->plan->pieces[piece + 1].bytes);
 }
 
 void links_prove(struct walker *w, struct thread *t)
@@ -290,7 +350,7 @@ void links_prove(struct walker *w, struct thread *t)
 		if (i < outermost || count == APART_PROVEN || !take_pair(w, t, callee, &pairs[count]))
 			continue;
 		frames[3 * count] = frames[3 * count + 2] = piece_at(callee->frame, head_bytes);
-		frames[3 * count + 1] = piece_at(callee[-1].frame, head_bytes);
+		frames[3 * count + 1] = piece_at(callee[-1].frame, caller_bytes(w, callee));
 		count++;
 	}
 	copy->proven_count = 0;
@@ -303,7 +363,7 @@ void links_prove(struct walker *w, struct thread *t)
 	for (uint32_t i = 0; i < 3 * count; i++)
 		w->plan->pieces[first + i].from = 0; /* nobody else is to find these */
 	for (uint32_t i = 0; i < count && !w->plan->slow_fetch; i++) {
-		pairs[i].callee->proven = is_proven(w, &pairs[i], first + 3 * i, pairs[i].callee + 1 == t->seen.frames + t->seen.depth);
+		pairs[i].callee->proven = is_proven(w, t, &pairs[i], first + 3 * i, pairs[i].callee + 1 == t->seen.frames + t->seen.depth);
 		copy->proven_count += pairs[i].callee->proven;
 	}
 }

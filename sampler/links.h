@@ -51,6 +51,12 @@ const struct link *links_to(const struct links *l, bool shim, raddr_t caller);
 const struct link *links_find(const struct links *l, raddr_t frame);
 /* Whether this frame names what `callee` belongs to as what it awaits, or iterates over. */
 bool link_awaits(const struct pyabi *abi, const struct link *link, raddr_t callee);
+/* Whether the caller of this frame, of which `count` bytes were copied, resumes another generator, or none: its value stack holds one on top, and this
+ * one nowhere. C can have resumed it for a caller that did not give it to C, but not for one that gave it another. Since 3.14 it is stored how much of the value
+ * stack is in use, before C is called; where nothing lies on top, C has not been called yet, or has returned. To 3.13 all of it counts. */
+bool links_resumes_another(const struct walker *w, const struct thread *t, const struct pyframe *callee, const uint8_t *bytes, uint32_t count);
+/* Notes of all frames of t->seen whether that is so (struct pyframe, foreign). */
+void links_note_foreign(const struct walker *w, struct thread *t);
 /* Where a frame that is suspended at `offset` stood while what it awaits was running. False: it awaits nothing. */
 bool awaited_at(const struct code *code, int64_t offset, int64_t *ret_offset);
 /* Reads the frames of the calls in t->seen from the outermost generator's on once more, the innermost first and all in one go, and marks the calls that are

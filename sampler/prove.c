@@ -9,6 +9,7 @@
 #include "sampler/calls.h"
 #include "sampler/held.h"
 #include "sampler/heapcalls.h"
+#include "sampler/links.h"
 #include "sampler/look.h"
 #include "sampler/recheck.h"
 #include "sampler/still.h"
@@ -31,6 +32,8 @@ static bool sight_alike(struct target *target, const struct walker *w, const str
 	uint32_t alike = stack_alike(&t->seen, other, &same_callee);
 	bool whole = alike == t->seen.depth && alike == other->depth;
 
+	for (uint32_t i = 0; i < alike; i++)
+		t->seen.frames[i].foreign |= other->frames[i].foreign;
 	if (!whole || !agreed || late) {
 		uint32_t calls = alike + same_callee;
 
@@ -106,6 +109,7 @@ static int learn_calls(struct target *target, struct walker *w, struct thread *t
 	err = look_walk(w, t);
 	if (err)
 		return err;
+	links_note_foreign(w, t);
 	agreed = t->agreed;
 	late = t->late;
 	pystack_swap(&t->seen, &target->first_copy);
@@ -113,6 +117,7 @@ static int learn_calls(struct target *target, struct walker *w, struct thread *t
 	err = look_walk(w, t);
 	if (err)
 		return err;
+	links_note_foreign(w, t);
 	/* Where code objects come and go, another one's name would be learnt. */
 	if (!recheck_is_same(target, t, target_generation(target, t->interp, &target->again, piece), read_ns))
 		return -EAGAIN;
@@ -281,6 +286,7 @@ int prove_calls(struct target *target, struct walker *w, struct thread *t, uint1
 		return -EAGAIN;
 	if (prove_knows(target, w, &t->seen, known_calls(t), &unknown))
 		return 0;
+	links_note_foreign(w, t);
 	if (t->apart)
 		t->apart->doubts = DOUBTS;
 	if (t->recalled) {
@@ -328,6 +334,7 @@ bool prove_learn(struct target *target, struct walker *w, struct thread *t, cons
 	count_calls(target, w, t);
 	if (prove_knows(target, w, &t->seen, 0, &unknown))
 		return agreed;
+	links_note_foreign(w, t);
 	if (t->apart)
 		t->apart->doubts = DOUBTS;
 	if (t->recalled) {

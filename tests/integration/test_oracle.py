@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One oracle on each interpreter, two more on some, and that their judge can tell right from wrong; tests/oracle/run has all oracles."""
+"""One oracle on each interpreter, another on each version, three more on some, and that their judge can tell right from wrong; tests/oracle/run has all oracles."""
 import os
 import sys
 import unittest
@@ -25,6 +25,11 @@ class Oracle(unittest.TestCase):
     def check_passing(self, python):
         """Short coroutines that are awaited again and again, where calls are learnt from single looks."""
         self.judge(python, "passing", 3 * SECONDS)
+
+    @support.on(support.each_version)
+    def check_generators(self, python):
+        """A loop of a microsecond, in which C resumes one generator where it resumed another an instant ago."""
+        self.judge(python, "generators", SECONDS)
 
     @support.on(support.few)
     def check_callbacks(self, python):
