@@ -357,9 +357,11 @@ static raddr_t code_beyond(const struct climb *c)
 		    (below ? previous != below : thread_in_chunks(c->t, previous)) || !frame_may_be(previous) ||
 		    life_of(c, c->chunk, frame, bytes) != LIFE_RUNS)
 			return found;
-		found = frame_code(c->w->abi, bytes);
-		code = codes_find(c->w->codes, found);
-		if (!code || (below && !frame_is_suspended(c->w->abi, bytes, code)))
+		code = codes_find(c->w->codes, frame_code(c->w->abi, bytes));
+		if (!code) /* what older frames left behind */
+			return found;
+		found = code->addr;
+		if (below && !frame_is_suspended(c->w->abi, bytes, code))
 			return found;
 		below = frame;
 		frame += code->frame_bytes;
