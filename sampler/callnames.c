@@ -32,6 +32,7 @@ enum role {
 	ROLE_CALL_MORE, /* with keywords, or with a tuple of arguments */
 	ROLE_ITERATOR,  /* GET_ITER, GET_AWAITABLE and their like: of what was called, itself mostly */
 	ROLE_CONSTANT,
+	ROLE_COMMON, /* a constant of all code */
 	ROLE_RESUME,    /* SEND, FOR_ITER */
 };
 
@@ -41,7 +42,7 @@ static const struct { /* the first one that an instruction's name begins with */
 } roles[] = {
 	{"CALL_INTRINSIC", ROLE_OTHER}, {"CALL_FUNCTION_EX", ROLE_CALL_MORE}, {"CALL_EX", ROLE_CALL_MORE}, {"CALL_KW", ROLE_CALL_MORE},
 	{"CALL", ROLE_CALL}, {"EXTENDED_ARG", ROLE_EXTENDED}, {"FOR_ITER", ROLE_RESUME}, {"GET_", ROLE_ITERATOR},
-	{"LINE", ROLE_HIDDEN}, {"INSTRUCTION", ROLE_HIDDEN}, {"LOAD_ATTR", ROLE_ATTR}, {"LOAD_COMMON_CONSTANT", ROLE_CONSTANT},
+	{"LINE", ROLE_HIDDEN}, {"INSTRUCTION", ROLE_HIDDEN}, {"LOAD_ATTR", ROLE_ATTR}, {"LOAD_COMMON_CONSTANT", ROLE_COMMON},
 	{"LOAD_CONST", ROLE_CONSTANT}, {"LOAD_GLOBAL", ROLE_GLOBAL}, {"LOAD_METHOD", ROLE_METHOD}, {"LOAD_NAME", ROLE_NAME},
 	{"LOAD_SUPER_ATTR", ROLE_SUPER}, {"MAKE_FUNCTION", ROLE_FUNCTION}, {"PRECALL", ROLE_PRECALL}, {"PUSH_NULL", ROLE_NULL},
 	{"SEND", ROLE_RESUME},
@@ -55,18 +56,22 @@ struct scan {
 	const struct remote *r;
 	raddr_t *items; /* of co_names */
 	uint32_t item_count;
+	raddr_t consts; /* co_consts */
 	uint32_t owner, super; /* callname_hash() of the class that the code belongs to, and of "super" */
 	uint32_t *hashes; /* by index; 0: not read yet */
 	struct callname *names;
 	uint32_t count;
 	struct {
 		uint32_t name; /* 0: it is not called by one */
-		bool function; /* made on the spot, and perhaps not called */
+		bool function; /* made on the spot, and perhaps not called; … */
+		uint32_t code; /* … by this constant, counted from 1 */
 	} open[OPEN_MAX];
 	uint32_t depth;
 	enum chain chain;
 	uint32_t loaded; /* the name of what the instruction before pushed; 0: none */
 	uint32_t made;   /* the name of what was called to make what lies on top; 0: none */
+	uint32_t constant; /* the one that the instruction before pushed, counted from 1; 0: it pushed none */
+	uint32_t code;     /* the constant by which the function was made whose result lies on top, as of a generator expression; 0: none */
 	uint32_t precall; /* unit + 1, if that was the instruction before */
 	bool null;       /* the instruction before was PUSH_NULL */
 	bool awaits;     /* the instruction before was a ROLE_ITERATOR */
@@ -121,10 +126,21 @@ static uint32_t name_at(struct scan *s, uint32_t index)
 	return s->hashes[index];
 }
 
-static void note(struct scan *s, uint32_t first, uint32_t last, uint32_t name, enum callname_kind kind)
+/* A constant, counted from 1; 0: there is none, or it cannot be read. */
+static raddr_t constant_at(const struct scan *s, uint32_t constant)
 {
-	if (name && s->count <= CALLNAMES_MAX)
-		s->names[s->count++] = (struct callname){.first = first, .last = last, .name = name, .kind = kind};
+	uint64_t size, object;
+
+	return constant > 0 && remote_read_u64(s->r, s->consts + (uint64_t)s->abi->tuple.size, &size) == 0 && constant <= size &&
+	                       remote_read_u64(s->r, s->consts + (uint64_t)s->abi->tuple.items + 8 * (uint64_t)(constant - 1), &object) == 0
+	               ? object
+	               : 0;
+}
+
+static void note(struct scan *s, struct callname name)
+{
+	if ((name.name || name.made) && s->count <= CALLNAMES_MAX)
+		s->names[s->count++] = name;
 }
 
 /* False: too many. */
@@ -133,6 +149,7 @@ static bool begin_call(struct scan *s, uint32_t name, bool function)
 	if (s->depth == OPEN_MAX)
 		return false;
 	s->open[s->depth].name = name;
+	s->open[s->depth].code = s->constant;
 	s->open[s->depth++].function = function;
 	return true;
 }
@@ -142,7 +159,10 @@ static uint32_t end_call(struct scan *s, bool bare)
 {
 	while (s->depth > 0 && s->open[s->depth - 1].function && !bare)
 		s->depth--;
-	return s->depth > 0 ? s->open[--s->depth].name : 0;
+	if (s->depth == 0)
+		return 0;
+	s->code = s->open[--s->depth].function ? s->open[s->depth].code : 0;
+	return s->open[s->depth].name;
 }
 
 /* The callable's expression goes on: the call is of what this instruction leaves on top. */
@@ -164,7 +184,7 @@ static bool load(struct scan *s, enum role role, uint32_t unit, uint32_t last, u
 	if (s->loaded == s->super) /* what is called is its attribute */
 		s->loaded = 0;
 	if (role == ROLE_ATTR || role == ROLE_METHOD)
-		note(s, unit, last, s->loaded, CALLNAME_ATTRIBUTE);
+		note(s, (struct callname){.first = unit, .last = last, .name = s->loaded, .kind = CALLNAME_ATTRIBUTE});
 	if (!begins) {
 		follow_chain(s, role);
 		return true;
@@ -177,10 +197,11 @@ static bool load(struct scan *s, enum role role, uint32_t unit, uint32_t last, u
 static bool step(struct scan *s, enum role role, uint32_t unit, uint32_t last, uint32_t arg)
 {
 	uint32_t loaded = s->loaded, made = s->made, precall = s->precall;
+	uint32_t code = s->code; /* what is made of it is the last argument of a call, if it has any, or iterated over */
 	bool awaits = s->awaits, null = s->null;
 	uint32_t name;
 
-	s->loaded = s->made = s->precall = 0;
+	s->loaded = s->made = s->precall = s->code = 0;
 	s->awaits = s->null = false;
 	switch (role) {
 	case ROLE_NULL:
@@ -209,31 +230,41 @@ static bool step(struct scan *s, enum role role, uint32_t unit, uint32_t last, u
 	case ROLE_HIDDEN:
 		return false;
 	case ROLE_FUNCTION:
-		return begin_call(s, 0, true);
+		if (!begin_call(s, 0, true))
+			return false;
+		break;
 	case ROLE_PRECALL:
 		s->precall = unit + 1;
+		s->code = code;
 		break;
 	case ROLE_CALL:
 	case ROLE_CALL_MORE:
 		if (null && role == ROLE_CALL_MORE) /* since 3.14 it stands for the keywords, where there are none */
 			s->depth--;
 		name = end_call(s, role == ROLE_CALL && arg == 0);
-		note(s, precall ? precall - 1 : unit, last, name, CALLNAME_CALL);
+		note(s, (struct callname){.first = precall ? precall - 1 : unit,
+		                          .last = last,
+		                          .name = name,
+		                          .made = arg > 0 ? constant_at(s, code) : 0,
+		                          .kind = CALLNAME_CALL});
 		s->made = name;
 		break;
 	case ROLE_ITERATOR:
 		s->made = made;
+		s->code = code;
 		s->awaits = true;
 		break;
-	case ROLE_CONSTANT: /* None, that is sent to what is awaited */
+	case ROLE_CONSTANT: /* None, that is sent to what is awaited; or the code of a function */
+	case ROLE_COMMON:
 		s->made = awaits ? made : 0;
 		break;
 	case ROLE_RESUME:
-		note(s, unit, last, made, CALLNAME_RESUME);
+		note(s, (struct callname){.first = unit, .last = last, .name = made, .made = constant_at(s, code), .kind = CALLNAME_RESUME});
 		break;
 	default:
 		break;
 	}
+	s->constant = role == ROLE_CONSTANT ? arg + 1 : 0;
 	return true;
 }
 
@@ -266,10 +297,10 @@ static bool is_single(const struct callname *names, uint32_t count, uint32_t at)
 	return true;
 }
 
-int callnames_find_all(const struct pyabi *abi, const struct remote *r, raddr_t names, uint32_t owner, const uint8_t *bytecode,
+int callnames_find_all(const struct pyabi *abi, const struct remote *r, raddr_t names, raddr_t consts, uint32_t owner, const uint8_t *bytecode,
                        uint32_t bytes, struct callname **ret_names)
 {
-	struct scan s = {.abi = abi, .r = r, .owner = owner, .super = callname_hash("super", strlen("super"))};
+	struct scan s = {.abi = abi, .r = r, .consts = consts, .owner = owner, .super = callname_hash("super", strlen("super"))};
 	uint64_t size;
 	int err = remote_read_u64(r, names + (uint64_t)abi->tuple.size, &size);
 

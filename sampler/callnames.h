@@ -22,7 +22,8 @@ enum callname_kind {
 
 struct callname {
 	uint32_t first, last; /* units; where a frame stands meanwhile */
-	uint32_t name;        /* callname_hash(); not 0 */
+	uint32_t name;        /* callname_hash(); 0: it is not called by one */
+	raddr_t made;         /* the code of a generator expression that the function itself gives to what is called there, or iterates over; 0: none */
 	enum callname_kind kind;
 	bool single; /* no other place of its kind has this name; nor is it that of an attribute that is called as a method elsewhere */
 };
@@ -30,10 +31,10 @@ struct callname {
 /* Of a name of `bytes` bytes; not 0. */
 uint32_t callname_hash(const char *name, size_t bytes);
 
-/* All of them, in the order of their places, from `bytes` bytes of bytecode. `names` is the code object's co_names, a tuple in the target; owner: the hash of
+/* All of them, in the order of their places, from `bytes` bytes of bytecode. `names` and `consts` are the code object's co_names and co_consts, tuples in the target; owner: the hash of
  * the class that it belongs to, by which private names are told. How many,
  * with *ret_names the caller's to free (NULL where there are none), or -errno. What cannot be told has none. */
-int callnames_find_all(const struct pyabi *abi, const struct remote *r, raddr_t names, uint32_t owner, const uint8_t *bytecode,
+int callnames_find_all(const struct pyabi *abi, const struct remote *r, raddr_t names, raddr_t consts, uint32_t owner, const uint8_t *bytecode,
                        uint32_t bytes, struct callname **ret_names);
 
 /* The one at this offset in bytes, or NULL. */

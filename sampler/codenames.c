@@ -28,7 +28,7 @@ static void read_callnames(struct codes *codes, const struct pyabi *abi, const s
 
 	code->callnames_read = true;
 	if (bytes && remote_read(r, code->bytecode, bytes, code->bytecode_bytes) == 0)
-		count = callnames_find_all(abi, r, code->names, code->owner, bytes, code->bytecode_bytes, &code->callnames);
+		count = callnames_find_all(abi, r, code->names, code->consts, code->owner, bytes, code->bytecode_bytes, &code->callnames);
 	code->callname_count = count > 0 ? (uint32_t)count : 0;
 	free(bytes);
 	codes_decoded(codes, started_ns);
@@ -47,7 +47,9 @@ enum named codenames_calls(struct codes *codes, const struct pyabi *abi, const s
 	if (!code->callnames_read && r && code->names && codes_may_decode(codes))
 		read_callnames(codes, abi, r, code);
 	name = callnames_at(code->callnames, code->callname_count, offset);
-	if (!name || (name->kind == CALLNAME_RESUME) != resumes)
+	if (name && resumes && name->made != 0 && name->made == callee->addr)
+		return NAMED_SINGLE;
+	if (!name || name->name == 0 || (name->kind == CALLNAME_RESUME) != resumes)
 		return NAMED_NOT;
 	if (name->name != callee->name && !(name->name == callee->owner && is_init(callee)))
 		return NAMED_NOT;

@@ -17,7 +17,7 @@ enum named {
 };
 
 /* Whether what has the callee's name is called where a frame of `code` stands at this offset, or (`resumes`) what that made is resumed; of a class' __init__:
- * what has the name of the class. Asks the target the first time; without r, or where the time for decoding is used up, it is not known as yet. */
+ * what has the name of the class. A generator expression is named by its code, where the caller consumes it. Asks the target the first time; without r, or where the time for decoding is used up, it is not known as yet. */
 enum named codenames_calls(struct codes *codes, const struct pyabi *abi, const struct remote *r, struct code *code, int64_t offset,
                            const struct code *callee, bool resumes);
 /* Whether it is known by that that somewhere in `code` what a function of the callee's name made is resumed, and nowhere else. */

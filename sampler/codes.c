@@ -431,8 +431,10 @@ static int decode(struct codes *c, const struct remote *r, raddr_t addr, struct 
 		code->is_generator = (frame_i32(head, abi->code.flags) & CO_GENERATORS) != 0;
 		code->is_coroutine = (frame_i32(head, abi->code.flags) & CO_COROUTINE) != 0;
 	}
-	if (abi->code.names != ABSENT)
+	if (abi->code.names != ABSENT) {
+		code->consts = frame_u64(head, abi->code.consts);
 		code->names = frame_u64(head, abi->code.names);
+	}
 	first_line = frame_i32(head, abi->code.firstlineno);
 	code->first_line = first_line > 0 ? (uint32_t)first_line : 0;
 	err = read_extent(c, r, head, code);

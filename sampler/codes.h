@@ -47,7 +47,7 @@ struct code {
 	uint32_t caller_seen; /* so often, and never from anywhere else */
 	bool callers_differ;
 	uint32_t version;  /* co_version, which is that of its functions, too: 3.12+; 0: none */
-	raddr_t names;     /* co_names: 3.11+ */
+	raddr_t consts, names; /* co_consts, co_names: 3.11+ */
 	uint32_t name, owner; /* codenames_note(): callname_hash() of the last part of its qualified name, and of the part before it; 0: there is none, or it is too long */
 	struct callname *callnames; /* owned; what it calls by name, once it was asked for */
 	uint32_t callname_count;

@@ -116,6 +116,7 @@ const struct pyabi pyabi_3_10 = {
 		.flags = 36,
 		.version = ABSENT,
 		.firsttraceable = ABSENT,
+		.consts = ABSENT,
 		.names = ABSENT,
 	},
 	.gen = {

@@ -96,6 +96,7 @@ const struct pyabi pyabi_3_11 = {
 		.flags = 48,
 		.version = ABSENT,
 		.firsttraceable = 168,
+		.consts = 24,
 		.names = 32,
 	},
 	.gen = {

@@ -96,6 +96,7 @@ const struct pyabi pyabi_3_12 = {
 		.flags = ABSENT,
 		.version = 92,
 		.firsttraceable = 176,
+		.consts = 24,
 		.names = 32,
 	},
 	.gen = {

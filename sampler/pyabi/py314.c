@@ -97,6 +97,7 @@ const struct pyabi pyabi_3_14 = {
 		.flags = ABSENT,
 		.version = 92,
 		.firsttraceable = 192,
+		.consts = 24,
 		.names = 32,
 	},
 	.gen = {

@@ -106,6 +106,7 @@ const struct pyabi pyabi_3_6 = {
 		.flags = 32,
 		.version = ABSENT,
 		.firsttraceable = ABSENT,
+		.consts = ABSENT,
 		.names = ABSENT,
 	},
 	.gen = {

@@ -105,6 +105,7 @@ const struct pyabi pyabi_3_7 = {
 		.flags = 32,
 		.version = ABSENT,
 		.firsttraceable = ABSENT,
+		.consts = ABSENT,
 		.names = ABSENT,
 	},
 	.gen = {

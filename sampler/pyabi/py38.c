@@ -108,6 +108,7 @@ const struct pyabi pyabi_3_8 = {
 		.flags = 36,
 		.version = ABSENT,
 		.firsttraceable = ABSENT,
+		.consts = ABSENT,
 		.names = ABSENT,
 	},
 	.gen = {

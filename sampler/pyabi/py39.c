@@ -106,6 +106,7 @@ const struct pyabi pyabi_3_9 = {
 		.flags = 36,
 		.version = ABSENT,
 		.firsttraceable = ABSENT,
+		.consts = ABSENT,
 		.names = ABSENT,
 	},
 	.gen = {

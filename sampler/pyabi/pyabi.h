@@ -227,7 +227,7 @@ struct pyabi {
 		int32_t flags;            /* i32 co_flags: to 3.11 */
 		int32_t version;          /* u32 co_version: 3.12+ */
 		int32_t firsttraceable;   /* i32 _co_firsttraceable: 3.11+ */
-		int32_t names;            /* co_names: 3.11+ */
+		int32_t consts, names;    /* co_consts, co_names: 3.11+ */
 	} code;
 	struct {
 		int32_t frame;  /* pointer gi_frame: to 3.10 */

@@ -98,6 +98,7 @@ static const struct rule {
 	{"code.flags", offsetof(struct pyabi, code.flags), S_CODE, 4, HEAP | ENTRY, 0, false},
 	{"code.version", offsetof(struct pyabi, code.version), S_CODE, 4, SHIM | BASE, 0, false},
 	{"code.firsttraceable", offsetof(struct pyabi, code.firsttraceable), S_CODE, 4, STACK, 0, false},
+	{"code.consts", offsetof(struct pyabi, code.consts), S_CODE, 8, STACK, 0, false},
 	{"code.names", offsetof(struct pyabi, code.names), S_CODE, 8, STACK, 0, false},
 	{"gen.frame", offsetof(struct pyabi, gen.frame), S_GEN, 8, HEAP, 0, false},
 	{"gen.iframe", offsetof(struct pyabi, gen.iframe), S_GEN, 8, STACK, 0, false},

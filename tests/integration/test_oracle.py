@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One oracle on each interpreter, another on each version, three more on some, and that their judge can tell right from wrong; tests/oracle/run has all oracles."""
+"""One oracle on each interpreter, another on each version, four more on some, and that their judge can tell right from wrong; tests/oracle/run has all oracles."""
 import os
 import sys
 import unittest
@@ -30,6 +30,11 @@ class Oracle(unittest.TestCase):
     def check_generators(self, python):
         """A loop of a microsecond, in which C resumes one generator where it resumed another an instant ago."""
         self.judge(python, "generators", SECONDS)
+
+    @support.on(support.few)
+    def check_expressions(self, python):
+        """Generator expressions of one function, each where the one before it lay."""
+        self.judge(python, "expressions", SECONDS)
 
     @support.on(support.few)
     def check_callbacks(self, python):

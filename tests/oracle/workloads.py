@@ -25,6 +25,7 @@ WORKLOADS = {
     "recursion": ("recursion.py", [], 0),
     "rec200": ("recursion.py", ["fixed"], 0),
     "generators": ("generators.py", [], 0),
+    "expressions": ("expressions.py", [], 0),
     "callbacks": ("callbacks.py", [], 2),
     "redefine": ("redefine.py", [], 0),
     "unwind": ("unwind.py", [], 0),

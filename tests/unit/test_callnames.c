@@ -13,7 +13,7 @@ enum { NAMES = 3 };
 static const struct pyabi *const tables[] = {&pyabi_3_11, &pyabi_3_12, &pyabi_3_13, &pyabi_3_14, &pyabi_3_15};
 static const char *const texts[NAMES] = {"first", "second", "_Thing__hidden"};
 
-static uint64_t tuple[16];
+static uint64_t tuple[16], constants[16];
 static uint8_t strings[NAMES][128];
 static uint8_t bytecode[65536];
 static uint32_t at;
@@ -82,7 +82,7 @@ static int find(const struct pyabi *abi, uint32_t owner, struct callname **ret_n
 {
 	struct remote r = own_process();
 
-	return callnames_find_all(abi, &r, (raddr_t)(uintptr_t)tuple, owner, bytecode, at, ret_names);
+	return callnames_find_all(abi, &r, (raddr_t)(uintptr_t)tuple, (raddr_t)(uintptr_t)constants, owner, bytecode, at, ret_names);
 }
 
 static void start(const struct pyabi *abi)
@@ -95,6 +95,16 @@ static void start(const struct pyabi *abi)
 static bool is_named(const struct callname *name, const char *text, bool single)
 {
 	return name && name->name == callname_hash(text, strlen(text)) && name->single == single;
+}
+
+/* A generator expression, whose code is this constant. */
+static void make(const struct pyabi *abi, uint8_t constant)
+{
+	add(abi, "LOAD_CONST", constant);
+	add(abi, "MAKE_FUNCTION", 0);
+	add(abi, "LOAD_FAST", 0);
+	add(abi, "GET_ITER", 0);
+	add(abi, "CALL", 0);
 }
 
 Test(callnames, calls_nest)
@@ -117,6 +127,44 @@ Test(callnames, calls_nest)
 		cr_expect_null(callnames_at(names, 2, 0), "nothing is called there");
 		cr_expect_null(callnames_at(names, 2, -2));
 		cr_expect_null(callnames_at(names, 2, at));
+		free(names);
+	}
+}
+
+/* What a generator expression makes is the last argument of a call, or iterated over, by the instruction behind. */
+Test(callnames, a_generator_expression_is_told_by_its_code)
+{
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+		struct pyabi abi = abi_of(tables[i]);
+		const struct callname *name;
+		struct callname *names;
+		uint32_t sum, other, loop, count;
+
+		start(&abi);
+		constants[abi.tuple.size / 8] = 2;
+		constants[abi.tuple.items / 8] = 0x1000;
+		constants[abi.tuple.items / 8 + 1] = 0x2000;
+		begin(&abi, 0);
+		make(&abi, 0);
+		sum = add(&abi, "CALL", 1);
+		begin(&abi, 1);
+		make(&abi, 1);
+		add(&abi, "LOAD_FAST", 0);
+		other = add(&abi, "CALL", 2);
+		make(&abi, 1);
+		add(&abi, "GET_ITER", 0);
+		loop = add(&abi, "FOR_ITER", 0);
+		make(&abi, 2); /* there is no such constant */
+		add(&abi, "GET_ITER", 0);
+		add(&abi, "FOR_ITER", 0);
+		count = (uint32_t)find(&abi, 0, &names);
+		cr_assert_eq(count, 3);
+		name = callnames_at(names, count, sum);
+		cr_expect(is_named(name, "first", true) && name->made == 0x1000);
+		name = callnames_at(names, count, other);
+		cr_expect(is_named(name, "second", true) && name->made == 0, "it is not the last argument");
+		name = callnames_at(names, count, loop);
+		cr_expect(name && name->name == 0 && name->made == 0x2000 && name->kind == CALLNAME_RESUME);
 		free(names);
 	}
 }

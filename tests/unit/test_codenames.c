@@ -48,3 +48,15 @@ Test(codenames, a_class_is_called_by_its_own_name)
 	cr_expect_eq(codenames_calls(NULL, NULL, NULL, &caller, 16, &walk, false), NAMED_NOT, "it is not called, but resumed there");
 	cr_expect_eq(codenames_calls(NULL, NULL, NULL, &caller, 12, &init, false), NAMED_NOT);
 }
+
+Test(codenames, a_generator_expression_is_named_where_it_is_consumed)
+{
+	struct callname names[] = {{.first = 2, .last = 5, .made = 0x1000, .kind = CALLNAME_CALL}};
+	struct code caller = {.callnames = names, .callname_count = 1, .callnames_read = true};
+	struct code expression = {.addr = 0x1000}, other = {.addr = 0x2000};
+
+	cr_expect_eq(codenames_calls(NULL, NULL, NULL, &caller, 6, &expression, true), NAMED_SINGLE);
+	cr_expect_eq(codenames_calls(NULL, NULL, NULL, &caller, 6, &other, true), NAMED_NOT, "it has no name, and neither has what is called");
+	cr_expect_eq(codenames_calls(NULL, NULL, NULL, &caller, 6, &other, false), NAMED_NOT);
+	cr_expect_eq(codenames_calls(NULL, NULL, NULL, &caller, 12, &expression, true), NAMED_NOT);
+}
