@@ -139,7 +139,7 @@ static raddr_t constant_at(const struct scan *s, uint32_t constant)
 
 static void note(struct scan *s, struct callname name)
 {
-	if ((name.name || name.made) && s->count <= CALLNAMES_MAX)
+	if ((name.name || name.argument || name.made) && s->count <= CALLNAMES_MAX)
 		s->names[s->count++] = name;
 }
 
@@ -235,6 +235,7 @@ static bool step(struct scan *s, enum role role, uint32_t unit, uint32_t last, u
 		break;
 	case ROLE_PRECALL:
 		s->precall = unit + 1;
+		s->made = made;
 		s->code = code;
 		break;
 	case ROLE_CALL:
@@ -245,6 +246,7 @@ static bool step(struct scan *s, enum role role, uint32_t unit, uint32_t last, u
 		note(s, (struct callname){.first = precall ? precall - 1 : unit,
 		                          .last = last,
 		                          .name = name,
+		                          .argument = arg > 0 ? made : 0,
 		                          .made = arg > 0 ? constant_at(s, code) : 0,
 		                          .kind = CALLNAME_CALL});
 		s->made = name;
@@ -287,12 +289,28 @@ static void scan(struct scan *s, const uint8_t *bytecode, uint32_t units)
 	}
 }
 
+/* Whether a generator that a function of this name made can be resumed there. */
+static bool is_given(const struct callname *name, uint32_t made)
+{
+	return name->argument == made || (name->kind == CALLNAME_RESUME && name->name == made);
+}
+
+static bool is_argument_single(const struct callname *names, uint32_t count, uint32_t at)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (i != at && is_given(&names[i], names[at].argument))
+			return false;
+	return true;
+}
+
 static bool is_single(const struct callname *names, uint32_t count, uint32_t at)
 {
 	for (uint32_t i = 0; i < count; i++)
 		if (i != at && names[i].name == names[at].name &&
 		    (names[i].kind == names[at].kind ||
 		     (names[at].kind == CALLNAME_ATTRIBUTE && names[i].kind == CALLNAME_CALL)))
+			return false;
+		else if (i != at && names[at].kind == CALLNAME_RESUME && is_given(&names[i], names[at].name))
 			return false;
 	return true;
 }
@@ -316,8 +334,10 @@ int callnames_find_all(const struct pyabi *abi, const struct remote *r, raddr_t 
 		scan(&s, bytecode, bytes / 2);
 		if (s.count > CALLNAMES_MAX)
 			s.count = 0;
-		for (uint32_t i = 0; i < s.count; i++)
+		for (uint32_t i = 0; i < s.count; i++) {
 			s.names[i].single = is_single(s.names, s.count, i);
+			s.names[i].argument_single = is_argument_single(s.names, s.count, i);
+		}
 		*ret_names = s.count > 0 ? realloc(s.names, s.count * sizeof(*s.names)) : NULL;
 	}
 	free(s.items);

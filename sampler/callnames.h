@@ -23,8 +23,10 @@ enum callname_kind {
 struct callname {
 	uint32_t first, last; /* units; where a frame stands meanwhile */
 	uint32_t name;        /* callname_hash(); 0: it is not called by one */
+	uint32_t argument;    /* by which the last argument of a call is made, so that it is a generator where what has this name is one; 0: by none */
 	raddr_t made;         /* the code of a generator expression that the function itself gives to what is called there, or iterates over; 0: none */
 	enum callname_kind kind;
+	bool argument_single; /* nor is what has that name an argument, or resumed, at another place */
 	bool single; /* no other place of its kind has this name; nor is it that of an attribute that is called as a method elsewhere */
 };
 

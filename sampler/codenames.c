@@ -49,6 +49,8 @@ enum named codenames_calls(struct codes *codes, const struct pyabi *abi, const s
 	name = callnames_at(code->callnames, code->callname_count, offset);
 	if (name && resumes && name->made != 0 && name->made == callee->addr)
 		return NAMED_SINGLE;
+	if (name && resumes && name->argument != 0 && name->argument == callee->name)
+		return name->argument_single ? NAMED_SINGLE : NAMED_AMONG;
 	if (!name || name->name == 0 || (name->kind == CALLNAME_RESUME) != resumes)
 		return NAMED_NOT;
 	if (name->name != callee->name && !(name->name == callee->owner && is_init(callee)))

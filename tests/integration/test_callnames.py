@@ -31,12 +31,12 @@ def wanted(code, name):
 
 
 def shown(pid, addresses):
-    """{address: [(first offset, last, kind, hash, code of a generator expression), …]}"""
+    """{address: [(first offset, last, kind, hash, hash of the last argument's, code of a generator expression), …]}"""
     done = subprocess.run([PROGRAM, str(pid)], input="".join("%x\n" % a for a in addresses), text=True, capture_output=True, check=True, timeout=120)
     found = collections.defaultdict(list)
     for line in done.stdout.splitlines():
-        address, first, last, kind, _single, name, made = line.split()
-        found[int(address, 16)].append((int(first), int(last), int(kind), int(name, 16), int(made, 16)))
+        address, first, last, kind, _single, name, given, made = line.split()
+        found[int(address, 16)].append((int(first), int(last), int(kind), int(name, 16), int(given, 16), int(made, 16)))
     return found
 
 
@@ -60,18 +60,24 @@ class Callnames(unittest.TestCase):
         all_made = 0
         for code in codes:
             for offset, (kind, name) in code["named"].items():
-                names = [n for first, last, k, n, _ in found[code["address"]] if k == kind and n and first <= int(offset) <= last]
+                names = [n for first, last, k, n, _, _ in found[code["address"]] if k == kind and n and first <= int(offset) <= last]
                 if names:
                     self.assertIn(names, wanted(code, name), "%s: %s at %s: %s" % (code["file"], code["function"], offset, name))
                     right[kind] += 1
                 else:  # what a variable names, mostly
                     missing[kind] += 1
-            for first, last, kind, _, made in found[code["address"]]:
+            for offset, name in code["given"].items():
+                names = [n for first, last, _, _, n, _ in found[code["address"]] if n and first <= int(offset) <= last]
+                if names:
+                    self.assertIn(names, wanted(code, name), "%s: %s at %s: given %s" % (code["file"], code["function"], offset, name))
+                (right if names else missing)["given"] += 1
+            for first, last, kind, _, _, made in found[code["address"]]:
                 if kind == CALL and made in code["expressions"]:
                     places = [offset for offset in code["made"] if first <= int(offset) <= last]
                     self.assertEqual([code["made"][offset] for offset in places], [made], "%s: %s at %d" % (code["file"], code["function"], first))
                     right["made"] += 1
             all_made += len(code["made"])
+        self.assertGreater(right["given"] / (right["given"] + missing["given"]), 0.9)
         self.assertGreater(right["made"], 20)
         self.assertGreater(right["made"] / all_made, 0.9)
         self.assertGreater(right[1], 10000)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Prints what is found of the names by which code objects of a process call: show_callnames PID < ADDRESSES, hexadecimal ones, one a line. For each
- * name: the code object, the first and the last offset in bytes, the kind (enum callname_kind), whether it is single, and, hexadecimal, the hash and the code of the generator expression. Exit: 0,
+ * name: the code object, the first and the last offset in bytes, the kind (enum callname_kind), whether it is single, and, hexadecimal, the hash, that of the last argument, and the code of the generator expression. Exit: 0,
  * else the errno of the failure. */
 #include <errno.h>
 #include <inttypes.h>
@@ -29,8 +29,8 @@ static int show(const struct pyabi *abi, const struct remote *r, struct codes *c
 	if (err == 0)
 		count = callnames_find_all(abi, r, code->names, code->consts, code->owner, bytes, code->bytecode_bytes, &names);
 	for (int i = 0; i < count; i++)
-		printf("%" PRIx64 " %u %u %d %d %x %" PRIx64 "\n", addr, 2 * names[i].first, 2 * names[i].last, names[i].kind, names[i].single,
-		       names[i].name, names[i].made);
+		printf("%" PRIx64 " %u %u %d %d %x %x %" PRIx64 "\n", addr, 2 * names[i].first, 2 * names[i].last, names[i].kind, names[i].single,
+		       names[i].name, names[i].argument, names[i].made);
 	free(names);
 	free(bytes);
 	return count < 0 ? count : err;

@@ -97,6 +97,14 @@ static bool is_named(const struct callname *name, const char *text, bool single)
 	return name && name->name == callname_hash(text, strlen(text)) && name->single == single;
 }
 
+/* As the version makes it: 3.11 has an instruction before. */
+static uint32_t call(const struct pyabi *abi, uint8_t arguments)
+{
+	if (abi->minor == 11)
+		add(abi, "PRECALL", arguments);
+	return add(abi, "CALL", arguments);
+}
+
 /* A generator expression, whose code is this constant. */
 static void make(const struct pyabi *abi, uint8_t constant)
 {
@@ -127,6 +135,42 @@ Test(callnames, calls_nest)
 		cr_expect_null(callnames_at(names, 2, 0), "nothing is called there");
 		cr_expect_null(callnames_at(names, 2, -2));
 		cr_expect_null(callnames_at(names, 2, at));
+		free(names);
+	}
+}
+
+/* What a call makes is the last argument of another one, at the instruction behind. */
+Test(callnames, an_argument_has_the_name_of_what_made_it)
+{
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+		struct pyabi abi = abi_of(tables[i]);
+		const struct callname *name;
+		struct callname *names;
+		uint32_t once, again, other, count;
+
+		start(&abi);
+		begin(&abi, 0);
+		begin(&abi, 1);
+		call(&abi, 0);
+		once = call(&abi, 1);
+		begin(&abi, 0);
+		begin(&abi, 1);
+		call(&abi, 0);
+		add(&abi, "LOAD_FAST", 0);
+		other = call(&abi, 2);
+		count = (uint32_t)find(&abi, 0, &names);
+		name = callnames_at(names, count, once);
+		cr_expect(name && name->argument == callname_hash("second", 6) && name->argument_single);
+		name = callnames_at(names, count, other);
+		cr_expect(name && name->argument == 0);
+		free(names);
+		begin(&abi, 1);
+		call(&abi, 0);
+		add(&abi, "GET_ITER", 0);
+		again = add(&abi, "FOR_ITER", 0);
+		count = (uint32_t)find(&abi, 0, &names);
+		cr_expect_not(callnames_at(names, count, once)->argument_single, "it is iterated over elsewhere");
+		cr_expect(is_named(callnames_at(names, count, again), "second", false));
 		free(names);
 	}
 }

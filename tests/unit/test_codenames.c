@@ -49,6 +49,19 @@ Test(codenames, a_class_is_called_by_its_own_name)
 	cr_expect_eq(codenames_calls(NULL, NULL, NULL, &caller, 12, &init, false), NAMED_NOT);
 }
 
+Test(codenames, an_argument_may_be_what_is_resumed)
+{
+	struct callname names[] = {{.first = 2, .last = 5, .name = hash_of("sum"), .argument = hash_of("walk"), .kind = CALLNAME_CALL, .argument_single = true},
+	                           {.first = 8, .last = 9, .argument = hash_of("step"), .kind = CALLNAME_CALL}};
+	struct code caller = {.callnames = names, .callname_count = 2, .callnames_read = true};
+	struct code walk = named("walk"), step = named("step");
+
+	cr_expect_eq(codenames_calls(NULL, NULL, NULL, &caller, 6, &walk, true), NAMED_SINGLE);
+	cr_expect_eq(codenames_calls(NULL, NULL, NULL, &caller, 6, &walk, false), NAMED_NOT, "it was called before");
+	cr_expect_eq(codenames_calls(NULL, NULL, NULL, &caller, 6, &step, true), NAMED_NOT);
+	cr_expect_eq(codenames_calls(NULL, NULL, NULL, &caller, 16, &step, true), NAMED_AMONG);
+}
+
 Test(codenames, a_generator_expression_is_named_where_it_is_consumed)
 {
 	struct callname names[] = {{.first = 2, .last = 5, .made = 0x1000, .kind = CALLNAME_CALL}};
