@@ -192,28 +192,33 @@ bool apart_is_steady(const struct apart *apart, raddr_t shim, raddr_t caller)
 	return link.shim && link.previous == caller && link.steady == STEADY;
 }
 
-static bool is_of(const struct apart_state *state, raddr_t generator, raddr_t end)
+static bool is_of(const struct apart_state *state, raddr_t generator, raddr_t end, raddr_t code)
 {
-	return state->generator == generator && state->end == end;
+	return state->generator == generator && state->end == end && state->code == code;
+}
+
+static uint64_t hash_state(raddr_t generator, raddr_t end, raddr_t code)
+{
+	return hash_combine(hash_combine(generator, end), code);
 }
 
 void apart_note_state(struct apart *apart, struct apart_state state)
 {
-	struct apart_state *set = &apart->states[ways_set(hash_combine(state.generator, state.end), APART_STATES, WAYS)];
+	struct apart_state *set = &apart->states[ways_set(hash_state(state.generator, state.end, state.code), APART_STATES, WAYS)];
 	uint32_t way = 0;
 
-	while (way < WAYS - 1 && !is_of(&set[way], state.generator, state.end))
+	while (way < WAYS - 1 && !is_of(&set[way], state.generator, state.end, state.code))
 		way++;
 	ways_make_first(set, sizeof(*set), way);
 	set[0] = state;
 }
 
-struct apart_state apart_state(const struct apart *apart, raddr_t generator, raddr_t end)
+struct apart_state apart_state(const struct apart *apart, raddr_t generator, raddr_t end, raddr_t code)
 {
-	const struct apart_state *set = &apart->states[ways_set(hash_combine(generator, end), APART_STATES, WAYS)];
+	const struct apart_state *set = &apart->states[ways_set(hash_state(generator, end, code), APART_STATES, WAYS)];
 
 	for (uint32_t way = 0; way < WAYS; way++)
-		if (is_of(&set[way], generator, end))
+		if (is_of(&set[way], generator, end, code))
 			return set[way];
 	return (struct apart_state){0};
 }

@@ -70,7 +70,7 @@ struct apart {
 	raddr_t unlinked[APART_UNLINKED]; /* frames that had yielded, and nothing is remembered that they linked to; 0: none */
 	uint32_t unlinked_next, poll_wait;
 	uint64_t poll_tick; /* when these are to be polled next, unthrottled (burst.h) */
-	struct apart_state states[APART_STATES]; /* by generator and end */
+	struct apart_state states[APART_STATES]; /* by generator, end and code: one object lies where another lay, deeper or less deep */
 };
 
 /* Where in a plan the copies lie. */
@@ -102,7 +102,7 @@ struct apart_link apart_link(const struct apart *apart, raddr_t frame);
 bool apart_is_steady(const struct apart *apart, raddr_t shim, raddr_t caller);
 /* Remembers a state of a generator; and the one that is remembered, or zeros. */
 void apart_note_state(struct apart *apart, struct apart_state state);
-struct apart_state apart_state(const struct apart *apart, raddr_t generator, raddr_t end);
+struct apart_state apart_state(const struct apart *apart, raddr_t generator, raddr_t end, raddr_t code);
 /* Of this caller and callee, made anew where there is none. Valid until the next one is asked for. */
 struct apart_pair *apart_pair(struct apart *apart, raddr_t caller, raddr_t callee);
 /* Notes a frame that has yielded, and that nothing is remembered it linked to, in the place of the oldest; and forgets it. */

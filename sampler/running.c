@@ -110,7 +110,7 @@ static raddr_t code_at(const struct walker *w, const struct thread *t, raddr_t f
 
 	if (link.frame != frame || link.shim)
 		return 0;
-	return code ? code : link.code;
+	return code && codes_find(w->codes, code) ? code : link.code;
 }
 
 struct running running_find(const struct walker *w, const struct thread *t, raddr_t current)
@@ -124,13 +124,13 @@ struct running running_find(const struct walker *w, const struct thread *t, radd
 	generator = exact && code_at(w, t, current) ? current : innermost_generator(w, t);
 	if (generator == 0)
 		return (struct running){0};
-	state = apart_state(t->apart, generator, top);
+	code = code_at(w, t, generator);
+	state = apart_state(t->apart, generator, top, code);
 	if (exact && current != generator && (state.code == 0 || state.called || current == state.resumer_frame))
 		return (struct running){0};
 	if (!exact && state.called)
 		return (struct running){0};
-	code = state.code ? state.code : code_at(w, t, generator);
 	if (state.code == 0)
-		state = apart_state(t->apart, generator, ANY_END);
+		state = apart_state(t->apart, generator, ANY_END, code);
 	return (struct running){.generator = generator, .code = code, .resumer = state.resumer};
 }

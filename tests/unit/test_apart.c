@@ -123,15 +123,17 @@ Test(apart, states_of_generators_are_found_by_the_end_of_the_data_stack)
 {
 	struct apart *apart = new_apart();
 
-	cr_expect_eq(apart_state(apart, 0x10000, 0x20000).code, 0);
+	cr_expect_eq(apart_state(apart, 0x10000, 0x20000, 1).code, 0);
 	apart_note_state(apart, (struct apart_state){.generator = 0x10000, .end = 0x20000, .code = 1});
-	apart_note_state(apart, (struct apart_state){.generator = 0x10000, .end = 0x20060, .code = 2, .called = true});
-	cr_expect_eq(apart_state(apart, 0x10000, 0x20000).code, 1);
-	cr_expect(apart_state(apart, 0x10000, 0x20060).called);
-	cr_expect_eq(apart_state(apart, 0x10008, 0x20060).code, 0);
+	apart_note_state(apart, (struct apart_state){.generator = 0x10000, .end = 0x20060, .code = 1, .called = true});
+	apart_note_state(apart, (struct apart_state){.generator = 0x10000, .end = 0x20060, .code = 2});
+	cr_expect_eq(apart_state(apart, 0x10000, 0x20000, 1).code, 1);
+	cr_expect(apart_state(apart, 0x10000, 0x20060, 1).called);
+	cr_expect_not(apart_state(apart, 0x10000, 0x20060, 2).called, "another one lies there, less deep");
+	cr_expect_eq(apart_state(apart, 0x10008, 0x20060, 1).code, 0);
 	for (uint64_t i = 1; i < 10000; i++)
 		apart_note_state(apart, (struct apart_state){.generator = 0x30000 + 8 * i, .end = 0x20000, .code = i});
-	cr_expect_eq(apart_state(apart, 0x30000 + 8 * 9999, 0x20000).code, 9999);
+	cr_expect_eq(apart_state(apart, 0x30000 + 8 * 9999, 0x20000, 9999).code, 9999);
 	free(apart);
 }
 
@@ -146,8 +148,8 @@ Test(apart, what_falls_together_is_kept)
 			for (uint64_t i = 1; i <= 32; i++) {
 				cr_expect_eq(apart_link(apart, base + 0x300 * i).bytes, turn - 1);
 				apart_note_link(apart, (struct apart_link){.frame = base + 0x300 * i, .bytes = turn});
-				cr_expect_eq(apart_state(apart, base + 0x300 * i, 0x20000).code, turn - 1);
-				apart_note_state(apart, (struct apart_state){.generator = base + 0x300 * i, .end = 0x20000, .code = turn});
+				cr_expect_eq(apart_state(apart, base + 0x300 * i, 0x20000, 1).resumer, turn - 1);
+				apart_note_state(apart, (struct apart_state){.generator = base + 0x300 * i, .end = 0x20000, .code = 1, .resumer = turn});
 				cr_expect_eq(apart_pair(apart, base, base + 0x300 * i)->tried++, turn - 1);
 			}
 		free(apart);
