@@ -305,13 +305,15 @@ static bool is_argument_single(const struct callname *names, uint32_t count, uin
 
 static bool is_single(const struct callname *names, uint32_t count, uint32_t at)
 {
-	for (uint32_t i = 0; i < count; i++)
-		if (i != at && names[i].name == names[at].name &&
-		    (names[i].kind == names[at].kind ||
-		     (names[at].kind == CALLNAME_ATTRIBUTE && names[i].kind == CALLNAME_CALL)))
+	for (uint32_t i = 0; i < count; i++) {
+		if (i == at)
+			continue;
+		if (names[i].name == names[at].name &&
+		    (names[i].kind == names[at].kind || (names[at].kind == CALLNAME_ATTRIBUTE && names[i].kind == CALLNAME_CALL)))
 			return false;
-		else if (i != at && names[at].kind == CALLNAME_RESUME && is_given(&names[i], names[at].name))
+		if (names[at].kind == CALLNAME_RESUME && is_given(&names[i], names[at].name))
 			return false;
+	}
 	return true;
 }
 

@@ -33,17 +33,22 @@ struct place { /* where a call is made */
 	const struct code *callee;    /* NULL: not known any more */
 };
 
-/* Whether what stands at its site can call at all, whatever was seen: a copy can be torn in the same way again and again. C can call
- * above any instruction that is traced. Nor is it what resumed a generator whose caller resumes another one. */
-static bool has_site(const struct call *call)
+/* Whether what stands at its site can call at all. C can call above any instruction that is traced. */
+static bool can_stand(const struct call *call)
 {
 	const struct place *place = call->context;
 	const struct code *code = place->caller ? codes_find(place->w->codes, place->caller->code) : NULL;
 
-	if (place->caller && place->caller[1].foreign)
-		return false;
 	return !code || (place->caller->stored && place->called == CALLED_BY_C) ||
 	       bytecode_has_call(place->w->abi, place->w->remote, code, place->caller->offset, place->called);
+}
+
+/* The same, whatever was seen: a copy can be torn in the same way again and again. Nor is it what resumed a generator whose caller resumes another one. */
+static bool has_site(const struct call *call)
+{
+	const struct place *place = call->context;
+
+	return !(place->caller && place->caller[1].foreign) && can_stand(call);
 }
 
 /* A caller whose instruction is specialised for C does not run a Python function in the same loop, nor does one that reads a plain
@@ -357,7 +362,7 @@ bool calls_know_left(const struct walker *w, const struct pystack *stack)
 
 static bool learn(void *context, const struct call *call)
 {
-	if (has_site(call))
+	if (can_stand(call))
 		edges_learn(context, call);
 	return true;
 }

@@ -143,6 +143,8 @@ bool links_resumes_another(const struct walker *w, const struct thread *t, const
 
 	if (!code || !bytes || abi->gen.iframe == ABSENT || !t->apart)
 		return false;
+	if (!code_calls(code, callee[-1].offset) && !(code->resuming && code_resumes(code, callee[-1].offset)))
+		return false; /* where a reference is given up, a generator is closed */
 	from = top = (uint64_t)abi->frame.bytes + 8 * (uint64_t)code->locals;
 	end = code->frame_bytes < count ? code->frame_bytes : count;
 	if (told) {

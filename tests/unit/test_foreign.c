@@ -74,6 +74,14 @@ Test(foreign, a_caller_that_holds_another_generator_resumes_that, .init = begin,
 	cr_assert_not(resumes_another(), "no generator was met");
 }
 
+/* Where a reference is given up, a generator is closed, whatever lies on the value stack. */
+Test(foreign, where_nothing_is_called_it_says_nothing, .init = begin, .fini = end)
+{
+	put(FAKE_LOCALS + 1, object_of(fake.task));
+	frames[0].offset = FAKE_AT_LOAD;
+	cr_assert_not(resumes_another());
+}
+
 Test(foreign, variables_say_nothing, .init = begin, .fini = end)
 {
 	put(0, object_of(fake.task));
