@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs whose functions run on top of coroutines, which go on before their frames can be read."""
+import collections
 import unittest
 
 import support
@@ -23,6 +24,21 @@ class Coroutines(unittest.TestCase):
             own = ">".join(name for name, file, _ in line.frames if file.endswith("coroutines.py"))
             self.assertRegex(own, r"^<module>(>tasks|>task(>level){0,6}|>task(>level){1,6}>compute(>add)?)?$")
         self.assertGreater(sum(line.count for line in lines), (1 - MOST_LOST) * SECONDS * RATE)
+
+    @support.on(support.each_version)
+    def check_closing(self, python):
+        """What a generator does while it is closed is shown below whoever gave up the last reference to it."""
+        with support.Target(python, "closing.py") as target:
+            path = target.path("stacks")
+            done = support.sampled("attach", target.pid, "-d", 1, "-r", 1000, "-f", "collapsed", "-o", path)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            lines = support.read_collapsed(path)
+        found = collections.Counter()
+        for line in lines:
+            found[">".join(name for name, _, _ in line.frames)] += line.count
+        for stack in ("<module>>run>cleans>work", "<module>>run>deletes>cleans>work"):
+            self.assertGreater(found[stack], 0.3 * sum(found.values()), found)
+            self.assertGreater(found[stack], 100)
 
 
 if __name__ == "__main__":
