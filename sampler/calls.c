@@ -43,12 +43,22 @@ static bool can_stand(const struct call *call)
 	       bytecode_has_call(place->w->abi, place->w->remote, code, place->caller->offset, place->called);
 }
 
-/* The same, whatever was seen: a copy can be torn in the same way again and again. Nor is it what resumed a generator whose caller resumes another one. */
-static bool has_site(const struct call *call)
+/* Whether the callee is a generator that its caller did not resume, as that says itself: it resumes another one. */
+static bool is_foreign(const struct call *call)
 {
 	const struct place *place = call->context;
+	const struct code *code;
 
-	return !(place->caller && place->caller[1].foreign) && can_stand(call);
+	if (!place->caller || !place->caller[1].generator)
+		return false;
+	code = codes_find(place->w->codes, place->caller->code);
+	return place->caller[1].foreign || (code && place->callee && codenames_excludes(code, place->caller->offset, place->callee));
+}
+
+/* The same, whatever was seen: a copy can be torn in the same way again and again. */
+static bool has_site(const struct call *call)
+{
+	return !is_foreign(call) && can_stand(call);
 }
 
 /* A caller whose instruction is specialised for C does not run a Python function in the same loop, nor does one that reads a plain

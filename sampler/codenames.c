@@ -58,6 +58,18 @@ enum named codenames_calls(struct codes *codes, const struct pyabi *abi, const s
 	return name->single ? NAMED_SINGLE : NAMED_AMONG;
 }
 
+bool codenames_excludes(const struct code *code, int64_t offset, const struct code *generator)
+{
+	const struct callname *name = callnames_at(code->callnames, code->callname_count, offset);
+
+	if (name && name->made != 0)
+		return name->made != generator->addr;
+	for (uint32_t i = 0; i < code->callname_count; i++)
+		if (code->callnames[i].made == generator->addr)
+			return true;
+	return false;
+}
+
 bool codenames_resumes(const struct code *code, const struct code *callee)
 {
 	for (uint32_t i = 0; i < code->callname_count; i++)

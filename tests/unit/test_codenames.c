@@ -49,6 +49,20 @@ Test(codenames, a_class_is_called_by_its_own_name)
 	cr_expect_eq(codenames_calls(NULL, NULL, NULL, &caller, 12, &init, false), NAMED_NOT);
 }
 
+Test(codenames, a_generator_expression_is_consumed_nowhere_else)
+{
+	struct callname names[] = {{.first = 2, .last = 5, .made = 0x1000, .kind = CALLNAME_CALL},
+	                           {.first = 8, .last = 9, .name = hash_of("sum"), .kind = CALLNAME_CALL}};
+	struct code caller = {.callnames = names, .callname_count = 2, .callnames_read = true};
+	struct code expression = {.addr = 0x1000}, other = {.addr = 0x2000};
+
+	cr_expect_not(codenames_excludes(&caller, 6, &expression));
+	cr_expect(codenames_excludes(&caller, 6, &other));
+	cr_expect(codenames_excludes(&caller, 16, &expression));
+	cr_expect(codenames_excludes(&caller, 12, &expression));
+	cr_expect_not(codenames_excludes(&caller, 16, &other));
+}
+
 Test(codenames, an_argument_may_be_what_is_resumed)
 {
 	struct callname names[] = {{.first = 2, .last = 5, .name = hash_of("sum"), .argument = hash_of("walk"), .kind = CALLNAME_CALL, .argument_single = true},
