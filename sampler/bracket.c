@@ -66,14 +66,6 @@ static bool fits(struct bracket *b, uint64_t bytes)
 	return b->bytes <= SPAN_MAX;
 }
 
-/* Of a frame with its value stack. */
-static uint64_t bytes_of(const struct walker *w, raddr_t caller)
-{
-	const struct code *code = codes_find(w->codes, caller);
-
-	return code ? code->frame_bytes : (uint64_t)w->abi->frame.bytes;
-}
-
 /* What resumed the generator that is remembered to lie there. False: it is not known, or what led to it. */
 static bool find_generator(const struct walker *w, const struct thread *t, struct apart_link callee, struct bracket *b)
 {
@@ -87,13 +79,13 @@ static bool find_generator(const struct walker *w, const struct thread *t, struc
 		caller = link.previous;
 	}
 	if (thread_in_chunks(t, caller))
-		return find_callers(t, caller, b) && fits(b, bytes_of(w, caller_of(b)->code));
+		return find_callers(t, caller, b) && fits(b, links_caller_bytes(w, caller_of(b)->code));
 	code = b->shim || link.frame == 0 ? NULL : codes_find(w->codes, link.code);
 	if (!code || code->given) /* what was given to it depends on what led to it */
 		return false;
 	b->callers[0] = (struct pyframe){.frame = caller, .code = code->addr, .generator = true};
 	b->caller_count = 1;
-	return fits(b, code->frame_bytes);
+	return fits(b, links_caller_bytes(w, code->addr));
 }
 
 /* What C called a function for, through the shim that is remembered to lie there: that has its frame behind the caller's. */
@@ -192,10 +184,10 @@ static void judge_generator(struct target *target, struct walker *w, struct thre
 	bracketed.tried = pair->tried;
 	pair->survived += bracketed.survived;
 	if (!stack_push(stack, (struct pyframe){.frame = b->callee.frame,
-	                                       .code = b->callee.code,
-	                                       .offset = offset,
-	                                       .generator = true,
-	                                       .direct = !b->shim && !frame_is_entry(w->abi, plan_bytes(w->plan, b->piece + CALLEE_BEFORE))}))
+	                                        .code = b->callee.code,
+	                                        .offset = offset,
+	                                        .generator = true,
+	                                        .direct = !b->shim && !frame_is_entry(w->abi, plan_bytes(w->plan, b->piece + CALLEE_BEFORE))}))
 		return;
 	at = caller_of(b)->frame - b->callers[0].frame;
 	callee = &stack->frames[b->caller_count];

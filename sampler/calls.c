@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* One thing still, above 400 lines: each function here goes through the calls of a stack, one by one (each_call()), and asks edges.h about each, or tells it. */
 #include "sampler/calls.h"
 
 #include "base/hash.h"
@@ -34,7 +35,7 @@ struct place { /* where a call is made */
 };
 
 /* Whether what stands at its site can call at all. C can call above any instruction that is traced. */
-static bool can_stand(const struct call *call)
+static bool site_can_call(const struct call *call)
 {
 	const struct place *place = call->context;
 	const struct code *code = place->caller ? codes_find(place->w->codes, place->caller->code) : NULL;
@@ -58,7 +59,7 @@ static bool is_foreign(const struct call *call)
 /* The same, whatever was seen: a copy can be torn in the same way again and again. */
 static bool has_site(const struct call *call)
 {
-	return !is_foreign(call) && can_stand(call);
+	return !is_foreign(call) && site_can_call(call);
 }
 
 /* A caller whose instruction is specialised for C does not run a Python function in the same loop, nor does one that reads a plain
@@ -372,7 +373,7 @@ bool calls_know_left(const struct walker *w, const struct pystack *stack)
 
 static bool learn(void *context, const struct call *call)
 {
-	if (can_stand(call))
+	if (site_can_call(call))
 		edges_learn(context, call);
 	return true;
 }

@@ -134,6 +134,13 @@ bool link_awaits(const struct pyabi *abi, const struct link *link, raddr_t calle
 	return false;
 }
 
+uint32_t links_caller_bytes(const struct walker *w, raddr_t caller)
+{
+	const struct code *code = codes_find(w->codes, caller);
+
+	return code && code->frame_bytes <= APART_FRAME_MAX ? code->frame_bytes : (uint32_t)w->abi->frame.bytes;
+}
+
 bool links_resumes_another(const struct walker *w, const struct thread *t, const struct pyframe *callee, const uint8_t *bytes, uint32_t count)
 {
 	const struct pyabi *abi = w->abi;
@@ -281,14 +288,6 @@ struct pair { /* a call of the stack */
 	raddr_t link;           /* what the callee's previous is while it runs: its caller, or a shim */
 };
 
-/* How much of its caller's frame to read: where it may be another's that this resumes, with its value stack. */
-static uint32_t caller_bytes(const struct walker *w, const struct pyframe *callee)
-{
-	const struct code *code = callee->generator ? codes_find(w->codes, callee[-1].code) : NULL;
-
-	return code && code->frame_bytes <= APART_FRAME_MAX ? code->frame_bytes : (uint32_t)w->abi->frame.bytes;
-}
-
 /* False: it is none. */
 static bool take_pair(const struct walker *w, const struct thread *t, struct pyframe *callee, struct pair *ret_pair)
 {
@@ -352,7 +351,7 @@ void links_prove(struct walker *w, struct thread *t)
 		if (i < outermost || count == APART_PROVEN || !take_pair(w, t, callee, &pairs[count]))
 			continue;
 		frames[3 * count] = frames[3 * count + 2] = piece_at(callee->frame, head_bytes);
-		frames[3 * count + 1] = piece_at(callee[-1].frame, caller_bytes(w, callee));
+		frames[3 * count + 1] = piece_at(callee[-1].frame, callee->generator ? links_caller_bytes(w, callee[-1].code) : head_bytes);
 		count++;
 	}
 	copy->proven_count = 0;

@@ -55,6 +55,8 @@ bool link_awaits(const struct pyabi *abi, const struct link *link, raddr_t calle
  * one nowhere. C can have resumed it for a caller that did not give it to C, but not for one that gave it another. Since 3.14 it is stored how much of the value
  * stack is in use, before C is called; where nothing lies on top, C has not been called yet, or has returned. To 3.13 all of it counts. */
 bool links_resumes_another(const struct walker *w, const struct thread *t, const struct pyframe *callee, const uint8_t *bytes, uint32_t count);
+/* How much of a frame that executes this code has to be read to tell: with its value stack, unless that is very large. */
+uint32_t links_caller_bytes(const struct walker *w, raddr_t caller);
 /* Notes of all frames of t->seen whether that is so (struct pyframe, foreign). */
 void links_note_foreign(const struct walker *w, struct thread *t);
 /* Where a frame that is suspended at `offset` stood while what it awaits was running. False: it awaits nothing. */
