@@ -21,6 +21,7 @@
 #define BRACKET_OF  16                /* unthrottled: of so many ticks one is for a bracket */
 #define POLL_LEAST  16                /* unthrottled: so many ticks between two polls, twice as many after each that was in vain, … */
 #define POLL_MOST   512               /* … and no more than so many */
+#define OTHERS_OF   4             /* to 3.10: of so many looks one is for another function than the one that ran at the sample */
 #define PAUSE_NS    NS_PER_US /* between two looks, at random up to this: in step, what is torn once is torn again and again */
 
 void burst_earn(struct burst *burst, uint64_t interval_ns, uint32_t count)
@@ -61,14 +62,27 @@ static int look_once(struct target *target, struct thread *t, struct walker *w)
 	return err ? err : recheck_stack(target, t, w->now_ns);
 }
 
+/* To 3.10: for which frame the next look is made. What ran at the sample is `own`; 0: it was met since. A function that runs for less than a look takes is
+ * met where that look was made for it, or where it runs in two looks in a row by chance. */
+static raddr_t frame_wanted(const struct target *target, const struct thread *t, const struct walker *w, raddr_t own)
+{
+	const struct owed *owed = target->owed_count > 0 ? &target->owed[hash_u64(target->tick) % target->owed_count] : NULL;
+
+	if (own && target->tick % OTHERS_OF != 0)
+		return own;
+	return owed && owed->thread == t->id && owed->frame ? owed->frame : w->current;
+}
+
 /* Looks at the thread until nothing is owed any more, or until this time. */
 static void look_until(struct target *target, struct thread *t, struct walker *w, uint64_t end_ns)
 {
 	struct pystack *stack = &target->burst.stack;
 	struct apart *apart = t->apart;
 	struct look before = {.stack = NULL};
+	raddr_t own = w->expected;
 
-	apart->learns = true;
+	if (apart)
+		apart->learns = true;
 	while (target->owed_count > 0 && w->now_ns < end_ns) {
 		int err = look_once(target, t, w);
 		bool whole = err == 0, known;
@@ -76,6 +90,9 @@ static void look_until(struct target *target, struct thread *t, struct walker *w
 
 		if (err == -ESRCH)
 			break;
+		if (whole && t->seen.depth > 0 && t->seen.frames[t->seen.depth - 1].frame == own)
+			own = 0;
+		w->expected = target->callees ? frame_wanted(target, t, w, own) : 0;
 		known = whole && prove_learn(target, w, t, before.stack ? &before : NULL);
 		if (known)
 			sample_pay(target, t, w);
@@ -85,13 +102,15 @@ static void look_until(struct target *target, struct thread *t, struct walker *w
 		} else {
 			before.stack = NULL;
 		}
-		if (!known)
+		if (apart && !known)
 			bracket_calls(target, w, t);
-		polling_links(target, w, t);
+		if (apart)
+			polling_links(target, w, t);
 		thread_prune(t, target->tick);
 		w->now_ns = wait_until(clock_now_ns() + hash_u64(target->tick) % PAUSE_NS);
 	}
-	apart->learns = false;
+	if (apart)
+		apart->learns = false;
 }
 
 /* Unthrottled: what coroutines link to is polled for, but seldom where they have all ended. */
@@ -112,7 +131,7 @@ void burst_look(struct target *target, struct thread *t, struct walker *w)
 	struct burst *burst = &target->burst;
 	uint64_t started_ns = clock_now_ns(), took_ns;
 
-	if (!t->apart)
+	if (!t->apart && (target->interval_ns == 0 || !target->callees))
 		return;
 	if (target->interval_ns == 0) { /* the samples are looks enough, but for these */
 		if (target->tick % BRACKET_OF == 0)
@@ -134,13 +153,14 @@ void burst_settle(struct target *target, uint64_t end_ns)
 	                   .edges = target->edges,
 	                   .resumed = &target->resumed};
 
-	if (target->callees || target->interval_ns == 0)
+	if (target->interval_ns == 0)
 		return;
 	for (uint32_t i = 0; i < target->thread_count; i++) {
 		struct thread *t = target->threads[i];
 
 		w.now_ns = clock_now_ns();
-		if (t->apart && owed_by(target, t))
+		w.current = w.expected = 0;
+		if ((t->apart || target->callees) && owed_by(target, t))
 			look_until(target, t, &w, end_ns);
 	}
 }

@@ -15,17 +15,23 @@
 #define KEEP_NS         (2 * NS_PER_MS) /* so long a function object is believed without reading it again */
 #define PLACES          1024u
 #define OBJECT_BYTES    64
-#define WINDOW          12u /* frames that are copied twice */
+#define WINDOW          HEAP_AGAIN
 #define ARGUMENTS       16
 #define READS_MAX       256u
 #define EXTRAS          4u   /* others, between the two copies */
 #define OBJECT_HEAD     16   /* PyObject_HEAD: the count of references can change */
+#define METHOD_FUNCTION 16   /* PyMethodObject.im_func (Include/classobject.h) */
 #define FRAME_STACK_END 4096 /* a longer copy is of no instant */
+
+enum kind { KIND_FUNCTION, KIND_METHOD, KIND_GENERATOR, KIND_COROUTINE, KINDS };
+
+#define OTHERS 64u
 
 /* What lately lay at an address that a value stack named. */
 struct object {
 	raddr_t addr;
 	raddr_t code; /* of a function; 0: it is none */
+	bool method;  /* it is a bound method, and exists no longer than the call */
 	bool resumes; /* a generator or a coroutine: it runs its own frame and nothing else */
 	uint64_t read_ns;
 };
@@ -46,13 +52,14 @@ struct told {
 	struct code *code;
 	struct callsite *site; /* NULL: it stands where nothing is called */
 	const uint8_t *slots;  /* of the site; NULL: there are none, or they are not in the copy */
+	raddr_t callable_at;   /* in the target */
 	const uint8_t *copy; /* of the frame, of so many bytes */
 	uint32_t bytes;
 };
 
 struct callees {
-	raddr_t function_type; /* 0: none seen yet */
-	raddr_t resumed_types[2];
+	raddr_t types[KINDS]; /* 0: none seen yet */
+	raddr_t others[OTHERS]; /* types that are none of these */
 	struct told *first, *second;
 	struct pyframe *frames; /* one more */
 	uint32_t room;          /* of these three */
@@ -84,31 +91,42 @@ static uint32_t place_of(raddr_t addr)
 	return (uint32_t)(hash_u64(addr) % PLACES);
 }
 
+/* Of which kind objects of a type are; KINDS: none. */
+static uint32_t kind_of(struct callees *c, const struct walker *w, raddr_t object, raddr_t type)
+{
+	static const char *const names[KINDS] = {"function", "method", "generator", "coroutine"};
+	raddr_t *other = &c->others[hash_u64(type) % OTHERS];
+	char name[16];
+	uint32_t kind = 0;
+
+	while (kind < KINDS && c->types[kind] != type)
+		kind++;
+	if (kind < KINDS || *other == type || pyobj_type_name(w->remote, w->abi, object, name, sizeof(name)) <= 0)
+		return kind;
+	for (kind = 0; kind < KINDS && strcmp(name, names[kind]) != 0;)
+		kind++;
+	*(kind < KINDS ? &c->types[kind] : other) = type;
+	return kind;
+}
+
 /* Whether it is a function, and its code: read from the target. */
 static void read_object(struct callees *c, const struct walker *w, struct object *object)
 {
-	static const char *const resumed[2] = {"generator", "coroutine"};
 	uint8_t bytes[OBJECT_BYTES];
-	char name[16];
 	raddr_t type;
+	uint32_t kind;
 
 	object->code = 0;
-	object->resumes = false;
+	object->method = object->resumes = false;
 	object->read_ns = clock_now_ns();
 	if (remote_read(w->remote, object->addr, bytes, sizeof(bytes)) != 0)
 		return;
 	type = frame_u64(bytes, w->abi->type.type);
-	if ((!c->function_type || !c->resumed_types[0] || !c->resumed_types[1]) && type != c->function_type &&
-	    pyobj_type_name(w->remote, w->abi, object->addr, name, sizeof(name)) > 0) {
-		if (strcmp(name, "function") == 0)
-			c->function_type = type;
-		for (int i = 0; i < 2; i++)
-			if (strcmp(name, resumed[i]) == 0)
-				c->resumed_types[i] = type;
-	}
-	if (type == c->function_type && type != 0)
+	kind = type != 0 ? kind_of(c, w, object->addr, type) : KINDS;
+	if (kind == KIND_FUNCTION)
 		object->code = frame_u64(bytes, w->abi->func.code);
-	object->resumes = type != 0 && (type == c->resumed_types[0] || type == c->resumed_types[1]);
+	object->method = kind == KIND_METHOD;
+	object->resumes = kind == KIND_GENERATOR || kind == KIND_COROUTINE;
 }
 
 /* The object at addr, or NULL. What is remembered of it is believed for a short time only. */
@@ -125,7 +143,7 @@ static const struct object *object_at(struct callees *c, const struct walker *w,
 	return object;
 }
 
-/* The code of the function at addr; 0: it is none. */
+/* The code of the function at addr; 0: it is none, nor is a bound method one, whose caller has to be asked again (code_told()). */
 static raddr_t code_of(struct callees *c, const struct walker *w, raddr_t addr)
 {
 	const struct object *object = object_at(c, w, addr, false);
@@ -176,8 +194,11 @@ static struct told tell(struct walker *w, uint32_t index, bool called)
 	if (!told.slots)
 		return told;
 	told.frame.callable = frame_u64(told.slots, 0);
-	if (told.frame.callable == 0 && told.site->kind == CALLSITE_METHOD && told.site->end > told.site->slot + 1)
+	told.callable_at = piece->from + (uint64_t)(told.slots - copy);
+	if (told.frame.callable == 0 && told.site->kind == CALLSITE_METHOD && told.site->end > told.site->slot + 1) {
 		told.frame.callable = frame_u64(told.slots, 8);
+		told.callable_at += 8;
+	}
 	return told;
 }
 
@@ -276,6 +297,75 @@ static raddr_t code_before(const struct window *v, uint32_t i)
 		if (v->extra[k].frame.frame == frame)
 			return v->extra[k].frame.code;
 	return 0;
+}
+
+/* The code of what a frame says it calls, be it a method. Objects that come and go are read, and then the frame once more: had it gone on, another one
+ * could lie there by now. 0: none, or it has gone on. */
+static raddr_t code_told(struct callees *c, const struct walker *w, const struct told *told)
+{
+	const struct object *object = object_at(c, w, told->frame.callable, false);
+	const struct code *code = object ? codes_find(w->codes, object->code) : NULL;
+	uint8_t bytes[PYABI_FRAME_MAX], slot[8];
+	raddr_t addr = object ? object->code : 0;
+	int64_t offset;
+
+	if (code && !code->is_nested && !object->method)
+		return addr;
+	if (!object)
+		return 0;
+	object = object_at(c, w, told->frame.callable, true);
+	addr = object->code;
+	if (!object->method && addr == 0)
+		return 0;
+	if (object->method && (remote_read(w->remote, told->frame.callable + METHOD_FUNCTION, &addr, sizeof(addr)) != 0 ||
+	                       remote_read(w->remote, addr + (uint64_t)w->abi->func.code, &addr, sizeof(addr)) != 0))
+		return 0;
+	if (remote_read(w->remote, told->frame.frame, bytes, (size_t)w->abi->frame.bytes) != 0 ||
+	    remote_read(w->remote, told->callable_at, slot, 8) != 0)
+		return 0;
+	return frame_code(w->abi, bytes) == told->frame.code && frame_offset(w->abi, bytes, told->code, &offset) &&
+	                       offset == told->frame.offset && frame_previous(w->abi, bytes) == told->previous &&
+	                       frame_is_executing(w->abi, bytes) && frame_u64(slot, 0) == told->frame.callable
+	               ? addr
+	               : 0;
+}
+
+/* Whether the callable was taken from a global, or an attribute, of the callee's name. */
+static bool is_named(const struct walker *w, const struct told *told, const struct code *callee)
+{
+	struct callsite *site = told->site;
+	char text[CALLNAME_BYTES];
+	bool cut;
+	int bytes;
+	raddr_t name;
+
+	if (site->name_index == 0)
+		return false;
+	if (site->name == 0) {
+		if (remote_read(w->remote, told->code->names + (uint64_t)w->abi->tuple.items + 8 * (site->name_index - UINT64_C(1)),
+		                &name, sizeof(name)) != 0)
+			return false;
+		bytes = pyobj_str(w->remote, w->abi, name, text, sizeof(text), &cut);
+		site->name = bytes > 0 && !cut ? callname_hash(text, (size_t)bytes) : 0;
+		if (site->name == 0)
+			site->name_index = 0;
+	}
+	return site->name == callee->name;
+}
+
+raddr_t callee_told(struct callees *c, struct walker *w, uint32_t piece, struct heap_link before, struct edges *edges)
+{
+	struct told told = tell(w, piece, true);
+	const struct code *caller = before.frame ? codes_find(w->codes, before.code) : NULL;
+	struct code *callee;
+
+	if (!told.slots || told.site->kind == CALLSITE_RESUME || told.previous != before.frame || (before.frame && !caller))
+		return 0;
+	callee = codes_find(w->codes, code_told(c, w, &told));
+	if (callee && (callee->is_generator || !is_named(w, &told, callee)))
+		callee = NULL;
+	heap_sight_told(w->now_ns, caller, told.code, told.frame.offset, callee, edges);
+	return callee ? callee->addr : 0;
 }
 
 /* A frame that was called by the innermost of those that are alike, in a copy made between their two. */
@@ -412,7 +502,7 @@ static bool make_room(struct callees *c, uint32_t frames)
 /* Plans both copies of a window, and up to EXTRAS other frames between them. False: out of memory. */
 static bool plan_window(const struct walker *w, const struct thread *t, const struct pystack *stack, struct window *v)
 {
-	uint32_t extras = v->count <= WINDOW ? EXTRAS : 0, last = 0;
+	uint32_t extras = v->count <= WINDOW && !stack->frames[stack->depth - 1].told ? EXTRAS : 0, last = 0;
 
 	plan_clear(w->plan);
 	for (uint32_t i = 0; i < v->count && last != PLAN_FULL; i++)
@@ -431,13 +521,15 @@ static bool plan_window(const struct walker *w, const struct thread *t, const st
 int callee_learn(struct callees *c, struct walker *w, struct thread *t, const struct pystack *stack, uint32_t wanted,
                  struct edges *edges)
 {
-	uint32_t end = stack->depth < wanted + 3 ? stack->depth : wanted + 3;
+	/* A frame that was not copied is too short to be copied twice: it is its caller that tells. */
+	uint32_t depth = stack->depth - stack->frames[stack->depth - 1].told;
+	uint32_t end = depth < wanted + 3 ? depth : wanted + 3;
 	struct window v = {.count = end < WINDOW ? end : WINDOW, .first = end < WINDOW ? 0 : end - WINDOW};
 	int err;
 
 	/* What stands still is learnt as a whole. */
-	if (t->stood && stack->depth > WINDOW) {
-		v.count = stack->depth;
+	if (t->stood && depth > WINDOW) {
+		v.count = depth;
 		v.first = 0;
 	}
 	if (!make_room(c, v.count))
@@ -458,5 +550,24 @@ int callee_learn(struct callees *c, struct walker *w, struct thread *t, const st
 		v.extra[i] = tell(w, v.count + i, false);
 	if (!w->grew)
 		note_read(t, w, count_alike(&v) == v.count);
+	return learn_window(c, w, &v, edges);
+}
+
+int callee_learn_chain(struct callees *c, struct walker *w, struct thread *t, struct edges *edges)
+{
+	uint32_t others = t->copy.heap_others, count = t->copy.heap_count - others;
+	struct window v = {.count = count < WINDOW ? count : WINDOW};
+
+	v.first = count - v.count;
+	if (!make_room(c, v.count))
+		return -ENOMEM;
+	v.a = c->first;
+	v.b = c->second;
+	v.frames = c->frames;
+	for (uint32_t i = 0; i < v.count; i++) {
+		v.a[i] = tell(w, copy_heap_piece(&t->copy, others + v.first + i), true);
+		v.b[i] = tell(w, t->copy.again + count - 1 - v.first - i, true);
+	}
+	note_read(t, w, count_alike(&v) == v.count);
 	return learn_window(c, w, &v, edges);
 }

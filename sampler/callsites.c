@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define BYTECODE_MAX    (256u << 10)
 #define DEPTH_MAX       4096
@@ -175,6 +176,29 @@ static bool may_call(const struct py_opcode *op)
 	}
 }
 
+/* The name by which the callable was pushed that lies in this slot where `unit` is executed. What is behind that in the bytecode leaves the slot alone;
+ * branches within arguments may seem to reach it. */
+static uint16_t find_name(const struct flow *f, uint32_t unit, int64_t slot)
+{
+	for (uint32_t at = unit; at-- > 0;) {
+		struct instruction i;
+		const char *name;
+		bool method;
+
+		if (f->at[at].depth < 0)
+			continue;
+		i = read_instruction(f, at);
+		name = f->abi->opnames[f->bytecode[2 * (i.next - 1)]];
+		method = name && strcmp(name, "LOAD_METHOD") == 0;
+		if (f->at[at].depth + fall_effect(&i) - method != slot + 1 || i.op.kind == OPCODE_BRANCH)
+			continue;
+		return name && (method || strcmp(name, "LOAD_GLOBAL") == 0 || strcmp(name, "LOAD_ATTR") == 0) && i.arg < UINT16_MAX
+		               ? (uint16_t)(i.arg + 1)
+		               : 0;
+	}
+	return 0;
+}
+
 static bool site_at(const struct flow *f, uint32_t unit, int slots, struct callsite *ret_site)
 {
 	struct instruction i;
@@ -206,6 +230,8 @@ static bool site_at(const struct flow *f, uint32_t unit, int slots, struct calls
 		ret_site->slot = (uint16_t)slot;
 		ret_site->end = (uint16_t)s.depth;
 		ret_site->kind = (uint8_t)kind;
+		if (kind == CALLSITE_CALL || kind == CALLSITE_METHOD)
+			ret_site->name_index = find_name(f, unit, slot);
 	}
 	return true;
 }

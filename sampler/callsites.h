@@ -23,6 +23,8 @@ struct callsite {
 	uint16_t slot;   /* of the value stack, 0 is the lowest */
 	uint16_t end;    /* of the slots in use */
 	uint8_t kind;    /* enum callsite_kind */
+	uint16_t name_index; /* in co_names, plus 1: the global, or the attribute, that the callable was taken from; 0: it was not */
+	uint32_t name;       /* callname_hash() of that, for whoever reads it; 0: not read yet */
 	/* What frames that stood here were seen to call, for whoever keeps count of it: the Python function that most of them called
 	 * (the identity of its code; 0: none yet), how many did, how many called another one, and how many none. */
 	uint64_t callee;

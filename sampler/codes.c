@@ -29,6 +29,7 @@
 #define DYNAMIC_NS (10 * NS_PER_S)
 /* CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR (Include/code.h) */
 #define CO_COROUTINE  0x80
+#define CO_NESTED     0x10
 #define CO_GENERATORS (0x20 | CO_COROUTINE | 0x200)
 #define NO_CODE_NS (50 * NS_PER_MS) /* so long an address is not tried again */
 
@@ -428,13 +429,13 @@ static int decode(struct codes *c, const struct remote *r, raddr_t addr, struct 
 	if (abi->code.version != ABSENT)
 		code->version = (uint32_t)frame_i32(head, abi->code.version);
 	if (abi->code.flags != ABSENT) {
+		code->is_nested = (frame_i32(head, abi->code.flags) & CO_NESTED) != 0;
 		code->is_generator = (frame_i32(head, abi->code.flags) & CO_GENERATORS) != 0;
 		code->is_coroutine = (frame_i32(head, abi->code.flags) & CO_COROUTINE) != 0;
 	}
-	if (abi->code.names != ABSENT) {
+	if (abi->code.consts != ABSENT)
 		code->consts = frame_u64(head, abi->code.consts);
-		code->names = frame_u64(head, abi->code.names);
-	}
+	code->names = frame_u64(head, abi->code.names);
 	first_line = frame_i32(head, abi->code.firstlineno);
 	code->first_line = first_line > 0 ? (uint32_t)first_line : 0;
 	err = read_extent(c, r, head, code);

@@ -20,6 +20,7 @@ struct code {
 	raddr_t bytecode; /* address of the first instruction */
 	uint32_t bytecode_bytes;
 	uint32_t frame_bytes;     /* from a frame of it to the end of its value stack; to 3.10 0 until one was met */
+	bool is_nested;           /* made inside of a function: its functions come and go */
 	bool is_generator;        /* to call its functions makes a generator or a coroutine, and runs no frame of it; false from 3.12 on: not asked */
 	bool is_coroutine;        /* to call them makes a coroutine; false from 3.12 on, too */
 	bool given;               /* it calls what it was given, or has computed, not only globals and attributes: 3.11+; true where that is not known */
@@ -47,7 +48,8 @@ struct code {
 	uint32_t caller_seen; /* so often, and never from anywhere else */
 	bool callers_differ;
 	uint32_t version;  /* co_version, which is that of its functions, too: 3.12+; 0: none */
-	raddr_t consts, names; /* co_consts, co_names: 3.11+ */
+	raddr_t consts;    /* co_consts: 3.11+ */
+	raddr_t names;     /* co_names */
 	uint32_t name, owner; /* codenames_note(): callname_hash() of the last part of its qualified name, and of the part before it; 0: there is none, or it is too long */
 	struct callname *callnames; /* owned; what it calls by name, once it was asked for */
 	uint32_t callname_count;

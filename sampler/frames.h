@@ -28,6 +28,7 @@ struct pyframe { /* what one sample keeps of a frame */
 	bool placed;  /* where its caller stands was told by it, which is called or awaited from there only (placed.h) */
 	bool provable; /* that it is what its caller calls there can be told by reading both again, … */
 	bool proven;   /* … and was (links_prove()) */
+	bool told;     /* to 3.10: it was not copied; its caller, which stands at a call, said that it is calling it (heaplook.h) */
 	/* Noted of a whole stack, where they are asked for (special.h). */
 	bool through_c;  /* C called it for the Python frame before it */
 	bool collects;   /* the garbage collector was started by it, and runs */

@@ -89,6 +89,43 @@ uint64_t heap_calls_itself(const struct code *caller, const struct code *callee)
 	return hash_combine(caller->identity, ~callee->identity) | 1;
 }
 
+/* What single copies of frames said that they call. The value stack can be of a later call than the instruction, by as long as it takes to fetch a line of
+ * memory: so a call is not believed before it was told so often, and is so great a part of what was told at its place; nor that nothing else is called
+ * there, where others are more than another one. */
+#define TOLD_SIGHTINGS 4
+#define TOLD_SHARE(n)  ((n) - (n) / 3)
+#define TOLD_OTHERS    16
+#define TOLD_SALT      0x746f6c64
+
+static uint64_t told_at(const struct code *before, const struct code *caller, int64_t offset)
+{
+	return hash_combine(hash_combine(before ? before->identity : 0, caller->identity), TOLD_SALT + (uint64_t)offset) | 1;
+}
+
+void heap_sight_told(uint64_t now_ns, const struct code *before, const struct code *caller, int64_t offset, struct code *callee, struct edges *edges)
+{
+	uint32_t seen = edges_tally(edges, told_at(before, caller, offset), 0), same;
+	uint64_t call;
+
+	if (!callee)
+		return;
+	call = heap_local_call(before, caller, offset, callee);
+	same = edges_tally(edges, hash_combine(call, TOLD_SALT) | 1, 0);
+	if (same < TOLD_SIGHTINGS || same < TOLD_SHARE(seen))
+		return;
+	code_called_from(callee, hash_combine(caller->identity, (uint64_t)offset) | 1);
+	edges_sight_key(edges, call, now_ns);
+}
+
+/* Whether frames that stood there hardly ever said that they call anything else. */
+static bool is_only_told(const struct code *before, const struct code *caller, int64_t offset, const struct code *callee, const struct edges *edges)
+{
+	uint64_t call = heap_local_call(before, caller, offset, callee);
+	uint32_t seen = edges_tallied(edges, told_at(before, caller, offset)), same = edges_tallied(edges, hash_combine(call, TOLD_SALT) | 1);
+
+	return same >= TOLD_SIGHTINGS && seen < same + same / TOLD_OTHERS;
+}
+
 /* So many times as often a function was seen to be called from another place in the same caller, and it was never called from here. */
 #define MISPLACED 16
 
@@ -162,7 +199,8 @@ static bool is_told_call(const struct question *q, uint32_t i, uint64_t caller_p
 	site = callsites_at(caller->sites, caller->site_count, frames[i - 1].offset);
 	if (!site || !edges_has(q->edges, heap_local_call(before, caller, frames[i - 1].offset, callee)))
 		return false;
-	return callsite_is_of(site, callee->identity) &&
+	return (frames[i].told || callsite_is_of(site, callee->identity) ||
+	        is_only_told(before, caller, frames[i - 1].offset, callee, q->edges)) &&
 	       (edges_has(q->edges, caller_place) || has_one_way(q->w, q->stack, i));
 }
 

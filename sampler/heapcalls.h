@@ -16,6 +16,8 @@ bool heap_knows_sites(const struct walker *w, const struct pystack *stack, struc
 /* The key of a call that one frame told of itself: what it stands at, what it calls, and what called it (NULL: nothing). */
 uint64_t heap_local_call(const struct code *before, const struct code *caller, int64_t offset,
                          const struct code *callee);
+/* A copy of one frame told it to be calling this function (NULL: another kind of thing) at `offset`, called by `before`: learnt by its share. */
+void heap_sight_told(uint64_t now_ns, const struct code *before, const struct code *caller, int64_t offset, struct code *callee, struct edges *edges);
 /* The key of the fact that a function calls another one by itself, anywhere. */
 uint64_t heap_calls_itself(const struct code *caller, const struct code *callee);
 /* Whether a call of the stack cannot be: its caller stands where it calls another function, and only that one, or where it calls

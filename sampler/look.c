@@ -6,10 +6,12 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "sampler/heaplook.h"
 #include "sampler/links.h"
 #include "sampler/running.h"
 
 #define FIRST_LOOKS 64 /* at a thread */
+#define SETTLED_NS  (100 * NS_PER_MS)
 #define STANDS      5  /* reads in which the thread state and the frames disagree in the same way, after the first */
 
 static bool is_seen(const struct thread *t, raddr_t frame)
@@ -289,6 +291,35 @@ static int walk_instants(struct walker *w, struct thread *t, raddr_t current)
 	return stand_or_again(w, t, current, stand_of(t, disagreement_of(t, named, leaf)));
 }
 
+/* What ran is told even where the stack is not: most frames are of the same function for as long as it exists, also while it does not run. One that
+ * is new may never be met again, and nothing is put off for it. */
+static void tell_ran(struct walker *w, const struct thread *t)
+{
+	uint8_t memory[PYABI_FRAME_MAX];
+	uint32_t copied;
+	const uint8_t *bytes = walk_copy(w, t, w->current, 0, &copied);
+	raddr_t addr = bytes ? frame_code(w->abi, bytes) : heaplook_code(t, w->current);
+	struct code *code;
+
+	if (!addr && remote_read(w->remote, w->current, memory, (size_t)w->abi->frame.bytes) == 0)
+		addr = frame_code(w->abi, memory);
+	code = codes_find(w->codes, addr);
+	if (code || (addr && codes_load(w->codes, w->remote, addr, w->now_ns, &code) == 0))
+		w->ran = w->now_ns - code->loaded_ns >= SETTLED_NS ? addr : 0;
+}
+
+static int walk_heap(struct walker *w, struct thread *t, raddr_t current)
+{
+	const uint8_t *instant = plan_bytes(w->plan, t->copy.instant);
+	int err = walk_chain(w, t, current);
+
+	w->current = instant ? frame_u64(instant, 0) : current;
+	if (err == -EAGAIN || w->current != current)
+		tell_ran(w, t);
+	/* A line of memory that was read stops the target when it next stores there: what runs after its frames were read is no random function. */
+	return err == 0 && w->current != current && w->ran ? -EAGAIN : err;
+}
+
 int look_walk(struct walker *w, struct thread *t)
 {
 	raddr_t current = 0;
@@ -306,7 +337,7 @@ int look_walk(struct walker *w, struct thread *t)
 	if (!untold && has_no_frames(w, t, current))
 		return belie_empty(w, t);
 	if (w->abi->frames == FRAMES_HEAP)
-		return walk_chain(w, t, current);
+		return walk_heap(w, t, current);
 	err = match_chunks(w, t);
 	if (err)
 		return err;
@@ -338,11 +369,13 @@ int look_again(struct target *target, struct walker *w, struct thread *t)
 {
 	uint32_t generation;
 	uint64_t now_ns;
-	enum plan_order order = t->apart && t->apart->learns ? PLAN_LEARN : PLAN_SAMPLE;
+	bool learns = w->abi->frames == FRAMES_HEAP || (t->apart && t->apart->learns);
 	int err;
 
 	plan_clear(&target->again);
-	if (!thread_plan(t, w->abi, &target->again, w->tick, order))
+	if (w->expected)
+		heaplook_expect(w, t, w->expected);
+	if (!thread_plan(t, w->abi, &target->again, w->tick, learns ? PLAN_LEARN : PLAN_SAMPLE))
 		return -ENOMEM;
 	now_ns = clock_now_ns(); /* later than the tick */
 	generation = target_plan_generation(target, t->interp, &target->again, now_ns);
@@ -351,5 +384,6 @@ int look_again(struct target *target, struct walker *w, struct thread *t)
 		return err;
 	target_take_generation(target, t->interp, &target->again, generation, now_ns);
 	w->plan = &target->again;
-	return look_walk(w, t);
+	err = look_walk(w, t);
+	return target->callees && t->copy.expected ? heaplook_take(target, w, t, err) : err;
 }

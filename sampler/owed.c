@@ -137,6 +137,7 @@ int owed_put_off(struct target *target, struct thread *t, const struct walker *w
 	struct owed owed = {.thread = t->id,
 	                    .count = 1,
 	                    .function = ran.function,
+	                    .frame = w->expected,
 	                    .resumer = ran.resumer,
 	                    .t_first_ns = w->now_ns,
 	                    .t_last_ns = w->now_ns,

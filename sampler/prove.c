@@ -271,6 +271,13 @@ static void confirm_calls(struct target *target, struct walker *w, struct thread
 	t->seen_plain = 0; /* what is in the plan now is another copy */
 }
 
+static void note_doubt(struct thread *t)
+{
+	t->heap_doubts = DOUBTS;
+	if (t->apart)
+		t->apart->doubts = DOUBTS;
+}
+
 int prove_calls(struct target *target, struct walker *w, struct thread *t, uint16_t status, uint64_t weight_ns)
 {
 	uint32_t unknown = 0;
@@ -287,8 +294,7 @@ int prove_calls(struct target *target, struct walker *w, struct thread *t, uint1
 	if (prove_knows(target, w, &t->seen, known_calls(t), &unknown))
 		return 0;
 	links_note_foreign(w, t);
-	if (t->apart)
-		t->apart->doubts = DOUBTS;
+	note_doubt(t);
 	if (t->recalled) {
 		sight_adjacent(target, w, t);
 		return -EAGAIN;
@@ -335,8 +341,7 @@ bool prove_learn(struct target *target, struct walker *w, struct thread *t, cons
 	if (prove_knows(target, w, &t->seen, 0, &unknown))
 		return agreed;
 	links_note_foreign(w, t);
-	if (t->apart)
-		t->apart->doubts = DOUBTS;
+	note_doubt(t);
 	if (t->recalled) {
 		sight_adjacent(target, w, t);
 		return false;

@@ -18,8 +18,7 @@ struct look { /* that was taken just before, as the thread was then */
  * proved, or as torn after a while. */
 int prove_calls(struct target *target, struct walker *w, struct thread *t, uint16_t status, uint64_t weight_ns);
 
-/* Learns what t->seen says of its calls beside the look before it (NULL: none), and looks once more. True: the stack is whole, its calls known. Not where
- * frames lie on the heap. */
+/* Learns what t->seen says of its calls beside the look before it (NULL: none), and looks once more. True: the stack is whole, its calls known. */
 bool prove_learn(struct target *target, struct walker *w, struct thread *t, const struct look *before);
 
 /* Whether all calls in t->seen are known already, and the thread state agrees with it. */

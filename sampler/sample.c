@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "sampler/collector.h"
 #include "sampler/exact.h"
+#include "sampler/heaplook.h"
 #include "sampler/held.h"
 #include "sampler/host.h"
 #include "sampler/light.h"
@@ -140,7 +141,7 @@ static void accept(struct target *target, struct thread *t, const struct walker 
 	if (t->seen.apart)
 		note_resumed(target, t);
 	if (w->abi->frames == FRAMES_HEAP)
-		thread_order_heap(t, w->tick);
+		heaplook_accepted(w, t);
 	else
 		thread_keep_copy(t, w->plan);
 	run_add(target, t,
@@ -175,7 +176,7 @@ static void sample_thread(struct target *target, struct thread *t, struct walker
 	t->taken = t->shadow = false;
 	w->plan = &target->plan;
 	w->exhausted = false;
-	w->doubted = 0;
+	w->doubted = w->current = w->expected = 0;
 	for (int i = 0, grown = 0;; w->grew ? grown++ : i++) {
 		w->grew = false;
 		w->why = RETRY_MOVED;
@@ -191,7 +192,9 @@ static void sample_thread(struct target *target, struct thread *t, struct walker
 			t->taken = t->shadow = true;
 			return;
 		}
-		if (!ran.function)
+		if (target->callees && i + grown == 0)
+			heaplook_count(t, err != 0);
+		if (i + grown == 0 || (!target->callees && !ran.function))
 			ran = owed_told(w, t, err == -EAGAIN);
 		if (err == 0 && ran.function && owed_leaf(w, t) != ran.function) {
 			/* Another function than the one that ran at the instant of the sample. */
@@ -201,11 +204,13 @@ static void sample_thread(struct target *target, struct thread *t, struct walker
 		}
 		if (err == 0) {
 			err = judge(target, t, w, weight_ns, &status);
-			if (err == -EAGAIN && t->late && !ran.function)
+			if (err == -EAGAIN && !ran.function && (t->late || (target->callees && i + grown == 0)))
 				ran.function = owed_leaf(w, t);
 		}
+		if (i + grown == 0 && ran.function)
+			w->expected = w->current;
 		if ((err != -EAGAIN && err != -EPROTO) || i == RETRIES || grown == GROWTHS || w->exhausted ||
-		    (ran.function && i + grown + 1 >= (target->interval_ns ? OUTSIDE_LOOKS : 1)))
+		    (ran.function && i + grown + 1 >= (target->interval_ns || target->callees ? OUTSIDE_LOOKS : 1) && !heaplook_stands(w)))
 			break;
 		target->facts.retries[w->grew ? RETRY_GUESS : w->why]++;
 	}
@@ -224,7 +229,7 @@ static void sample_thread(struct target *target, struct thread *t, struct walker
 	else if (err != -EINPROGRESS)
 		sample_lose(target, err, weight_ns);
 	thread_prune(t, target->tick);
-	if (ran.function && !target->callees)
+	if (ran.function)
 		burst_look(target, t, w);
 }
 

@@ -10,6 +10,8 @@
 #define HEAP_MAX          20000u
 #define HEAP_MANY         12u /* heap frames; each costs up to 0.35 µs a sample, used or not */
 #define HEAP_KEEP_TICKS   256 /* so long one is read on without being used */
+#define HEAP_MISSES       32  /* of 256 */
+#define HEAP_GUESS_TICKS  16  /* … but for one in so many, which shows whether it still is */
 #define HEAP_FORGET_TICKS 2   /* so long where there are many */
 
 bool stack_push(struct pystack *stack, struct pyframe frame)
@@ -54,15 +56,29 @@ bool stack_keep(struct pystack *stack, const struct pystack *from, uint32_t coun
 	return copy_into(stack, count, from, count);
 }
 
-static bool plan_heap(struct thread *t, const struct pyabi *abi, struct plan *plan, bool reversed)
+static bool plan_heap_frame(struct thread *t, const struct pyabi *abi, struct plan *plan, uint32_t k)
 {
-	t->copy.heap = plan->count;
-	t->copy.heap_count = t->heap_count;
-	t->copy.reversed = reversed;
-	for (uint32_t i = 0; i < t->heap_count; i++) {
-		uint32_t k = t->copy.reversed ? t->heap_count - 1 - i : i;
+	return plan_add(plan, t->heap[k].frame, t->heap[k].bytes ? t->heap[k].bytes : (uint32_t)abi->frame.bytes) != PLAN_FULL;
+}
 
-		if (plan_add(plan, t->heap[k].frame, (uint32_t)abi->frame.bytes) == PLAN_FULL)
+/* Where the first look of a tick is torn too often, it is of the current frame's address only, and another one of what lies there. */
+static bool plan_heap(struct thread *t, const struct pyabi *abi, struct plan *plan, uint64_t tick, enum plan_order order)
+{
+	bool guess = t->heap_misses < HEAP_MISSES || tick % HEAP_GUESS_TICKS == 0;
+
+	if ((order == PLAN_SAMPLE && guess) || t->heap_expected > t->heap_count)
+		t->heap_expected = 0;
+	t->copy.expected = t->heap_expected > 0 || (order == PLAN_SAMPLE && !guess);
+	t->copy.heap_count = t->copy.expected ? t->heap_expected : t->heap_count;
+	t->copy.heap_others = t->copy.expected ? t->heap_others : 0;
+	t->copy.reversed = order == PLAN_REVERSED;
+	t->heap_expected = t->heap_others = 0;
+	t->copy.instant = PLAN_FULL;
+	if (order == PLAN_SAMPLE && t->copy.heap_count > 0)
+		t->copy.instant = plan_add(plan, t->tstate + (uint64_t)abi->tstate.frame, 8);
+	t->copy.heap = plan->count;
+	for (uint32_t i = 0; i < t->copy.heap_count; i++) {
+		if (!plan_heap_frame(t, abi, plan, t->copy.reversed ? t->copy.heap_count - 1 - i : i))
 			return false;
 	}
 	return true;
@@ -129,10 +145,25 @@ bool thread_read_state(struct thread *t, const struct pyabi *abi, struct plan *p
 	return t->copy.head != PLAN_FULL && read > 0;
 }
 
+/* The second copies of what is expected, behind the thread state. */
+static bool plan_heap_again(struct thread *t, const struct pyabi *abi, struct plan *plan)
+{
+	t->copy.again = 0;
+	if (!t->copy.expected || t->copy.heap_count == 0 || t->heap_doubts == 0)
+		return true;
+	t->heap_doubts--;
+	t->copy.again = plan->count;
+	for (uint32_t k = t->copy.heap_count; k-- > 0 && t->copy.heap_count - k <= HEAP_AGAIN;)
+		if (!plan_heap_frame(t, abi, plan, k))
+			return false;
+	return true;
+}
+
 bool thread_plan(struct thread *t, const struct pyabi *abi, struct plan *plan, uint64_t tick, enum plan_order order)
 {
 	if (abi->frames == FRAMES_HEAP)
-		return plan_heap(t, abi, plan, order == PLAN_REVERSED) && plan_head(t, abi, plan) && plan_chunks(t, plan);
+		return plan_heap(t, abi, plan, tick, order) && plan_head(t, abi, plan) && plan_heap_again(t, abi, plan) &&
+		       plan_chunks(t, plan);
 	if (order == PLAN_REVERSED)
 		return apart_plan(t->apart, plan, tick, true, &t->copy.apart) && plan_chunks(t, plan) && plan_head(t, abi, plan);
 	if (order == PLAN_SAMPLE && t->apart && t->apart->count > 0) {
@@ -144,6 +175,25 @@ bool thread_plan(struct thread *t, const struct pyabi *abi, struct plan *plan, u
 	return plan_chunks(t, plan) && plan_head(t, abi, plan) && apart_plan(t->apart, plan, tick, false, &t->copy.apart);
 }
 
+static bool make_heap_room(struct thread *t, uint32_t count)
+{
+	uint32_t room = t->heap_room ? t->heap_room : 32;
+	struct heap_frame *heap;
+
+	if (count > HEAP_MAX)
+		return false;
+	if (count <= t->heap_room)
+		return true;
+	while (room < count)
+		room *= 2;
+	heap = realloc(t->heap, room * sizeof(*heap));
+	if (!heap)
+		return false;
+	t->heap = heap;
+	t->heap_room = room;
+	return true;
+}
+
 bool thread_want(struct thread *t, raddr_t frame, uint64_t tick)
 {
 	for (uint32_t i = 0; i < t->heap_count; i++) {
@@ -152,17 +202,8 @@ bool thread_want(struct thread *t, raddr_t frame, uint64_t tick)
 			return true;
 		}
 	}
-	if (t->heap_count == HEAP_MAX)
+	if (!make_heap_room(t, t->heap_count + 1))
 		return false;
-	if (t->heap_count == t->heap_room) {
-		uint32_t room = t->heap_room ? 2 * t->heap_room : 32;
-		struct heap_frame *heap = realloc(t->heap, room * sizeof(*heap));
-
-		if (!heap)
-			return false;
-		t->heap = heap;
-		t->heap_room = room;
-	}
 	t->heap[t->heap_count++] = (struct heap_frame){.frame = frame, .used_tick = tick};
 	return true;
 }
@@ -184,24 +225,25 @@ static bool is_in_order(const struct thread *t)
 	return true;
 }
 
-void thread_order_heap(struct thread *t, uint64_t tick)
+bool thread_order_heap(struct thread *t, uint64_t tick)
 {
 	uint32_t depth = t->seen.depth, others = 0;
 
 	if (is_in_order(t))
-		return;
+		return true;
+	if (!make_heap_room(t, depth))
+		return false;
 	/* Those used in this tick are the chain's, or were in an attempt that failed: they can go. */
 	for (uint32_t i = 0; i < t->heap_count; i++)
 		if (t->heap[i].used_tick != tick)
 			t->heap[others++] = t->heap[i];
-	if (depth > t->heap_room)
-		return; /* cannot be: each frame of the chain was wanted */
 	if (others > t->heap_room - depth)
 		others = t->heap_room - depth;
 	memmove(&t->heap[depth], &t->heap[0], others * sizeof(*t->heap));
 	for (uint32_t i = 0; i < depth; i++)
 		t->heap[i] = (struct heap_frame){.frame = t->seen.frames[i].frame, .used_tick = tick};
 	t->heap_count = depth + others;
+	return true;
 }
 
 void thread_want_cframe(struct thread *t, raddr_t cframe, uint64_t tick)
@@ -257,6 +299,7 @@ void thread_release(struct thread *t)
 	free(t->chunks);
 	free(t->apart);
 	free(t->heap);
+	free(t->heap_links);
 	free(t->seen.frames);
 	free(t->last.frames);
 	free(t->frames);

@@ -21,6 +21,7 @@
 #define CHUNK_NEXT  24u
 #define CFRAMES_MAX 8u
 #define ITEMS_MAX   8u
+#define HEAP_AGAIN  12u /* heap frames that are copied twice, from the innermost on */
 
 struct chunk { /* a piece of the data stack: 3.11+ */
 	raddr_t base;
@@ -33,6 +34,7 @@ struct chunk { /* a piece of the data stack: 3.11+ */
 struct heap_frame { /* a frame, or cframe, that a sample reads by itself */
 	raddr_t frame;
 	uint64_t used_tick;
+	uint32_t bytes; /* of it, in the next copy; 0: its head */
 };
 
 /* Where in a plan a thread's copy lies: indices of pieces. The guess may have grown since. */
@@ -47,6 +49,10 @@ struct copy {
 	uint32_t same_bytes;  /* … and so much of the next one */
 	struct apart_copy apart;
 	uint32_t heap, heap_count; /* to 3.10 */
+	uint32_t heap_others;      /* the first so many of them are frames that the chain behind them may lie on instead */
+	uint32_t instant;          /* of the current frame's address before all else was copied; PLAN_FULL: it was not */
+	bool expected;             /* these are the chain that led to one frame, and what is not among them is not looked for */
+	uint32_t again;            /* … and HEAP_AGAIN of them were copied a second time from this piece on, innermost first; 0: they were not */
 	bool reversed;             /* the heap frames come in the opposite order */
 };
 
@@ -86,6 +92,11 @@ struct thread {
 	uint32_t chunk_count, chunk_room;
 	struct heap_frame *heap; /* to 3.10: all frames, outermost first */
 	uint32_t heap_count, heap_room;
+	uint32_t heap_expected;       /* the next copy is of so many of them only; 0: of all; … */
+	uint32_t heap_others;         /* … then as struct copy's */
+	uint32_t heap_misses;         /* of the latest first looks in a tick, the part that was torn: of 256 */
+	uint32_t heap_doubts;         /* in so many copies of what is expected, each frame is copied twice, to learn their calls */
+	struct heap_link *heap_links; /* owned (heaplook.h); NULL: none yet */
 	struct apart *apart; /* owned; what lies outside the data stack (3.11+); NULL: nothing was met yet */
 
 	struct copy copy;
@@ -160,8 +171,8 @@ bool thread_plan_stack(struct thread *t, struct plan *plan);
 /* Adds nothing but its state, which tells whether it is in the list still. */
 void thread_plan_state(struct thread *t, const struct pyabi *abi, struct plan *plan);
 bool thread_read_state(struct thread *t, const struct pyabi *abi, struct plan *plan, const struct remote *remote);
-/* Puts the frames of t->seen first in the guess, outermost first. */
-void thread_order_heap(struct thread *t, uint64_t tick);
+/* Puts the frames of t->seen first in the guess, outermost first. False: out of memory or bound. */
+bool thread_order_heap(struct thread *t, uint64_t tick);
 /* Notes that the heap frame at this address belongs to the guess. False: out of memory or bound. */
 bool thread_want(struct thread *t, raddr_t frame, uint64_t tick);
 /* t->apart, made where there is none yet. NULL: out of memory. */

@@ -33,6 +33,8 @@ struct walker {
 	bool chase;           /* the chain of the current frame leads to what else would not be found */
 	raddr_t outside; /* the current frame, where it, or what it stands on, lies outside the data stack and was not found; else 0 */
 	raddr_t beyond; /* then: the code of the innermost frame in the copy of the data stack that C led on to; 0: none */
+	raddr_t current;  /* to 3.10: the frame that the thread state named in the latest look, … */
+	raddr_t expected; /* … and the one that the next look is made for; 0: none is known */
 	raddr_t ran;    /* the code of the function that ran, where that is told though the stack is not (running.h); 0: not told */
 	raddr_t resumer; /* where a generator ran: the code of what had resumed it, on the data stack, … */
 	raddr_t leaf;    /* … and of what was the data stack's leaf a moment later, where that is another frame; 0: not told */

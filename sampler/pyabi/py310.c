@@ -117,7 +117,7 @@ const struct pyabi pyabi_3_10 = {
 		.version = ABSENT,
 		.firsttraceable = ABSENT,
 		.consts = ABSENT,
-		.names = ABSENT,
+		.names = 64,
 	},
 	.gen = {
 		.frame = 16,
@@ -138,8 +138,8 @@ const struct pyabi pyabi_3_10 = {
 		.data = 32,
 	},
 	.tuple = {
-		.size = ABSENT,
-		.items = ABSENT,
+		.size = 16,
+		.items = 24,
 	},
 	.type = {
 		.type = 8,

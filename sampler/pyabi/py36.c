@@ -107,7 +107,7 @@ const struct pyabi pyabi_3_6 = {
 		.version = ABSENT,
 		.firsttraceable = ABSENT,
 		.consts = ABSENT,
-		.names = ABSENT,
+		.names = 56,
 	},
 	.gen = {
 		.frame = 16,
@@ -128,8 +128,8 @@ const struct pyabi pyabi_3_6 = {
 		.data = 32,
 	},
 	.tuple = {
-		.size = ABSENT,
-		.items = ABSENT,
+		.size = 16,
+		.items = 24,
 	},
 	.type = {
 		.type = 8,

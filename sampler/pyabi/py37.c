@@ -106,7 +106,7 @@ const struct pyabi pyabi_3_7 = {
 		.version = ABSENT,
 		.firsttraceable = ABSENT,
 		.consts = ABSENT,
-		.names = ABSENT,
+		.names = 56,
 	},
 	.gen = {
 		.frame = 16,
@@ -127,8 +127,8 @@ const struct pyabi pyabi_3_7 = {
 		.data = 32,
 	},
 	.tuple = {
-		.size = ABSENT,
-		.items = ABSENT,
+		.size = 16,
+		.items = 24,
 	},
 	.type = {
 		.type = 8,

@@ -109,7 +109,7 @@ const struct pyabi pyabi_3_8 = {
 		.version = ABSENT,
 		.firsttraceable = ABSENT,
 		.consts = ABSENT,
-		.names = ABSENT,
+		.names = 64,
 	},
 	.gen = {
 		.frame = 16,
@@ -130,8 +130,8 @@ const struct pyabi pyabi_3_8 = {
 		.data = 32,
 	},
 	.tuple = {
-		.size = ABSENT,
-		.items = ABSENT,
+		.size = 16,
+		.items = 24,
 	},
 	.type = {
 		.type = 8,

@@ -227,7 +227,8 @@ struct pyabi {
 		int32_t flags;            /* i32 co_flags: to 3.11 */
 		int32_t version;          /* u32 co_version: 3.12+ */
 		int32_t firsttraceable;   /* i32 _co_firsttraceable: 3.11+ */
-		int32_t consts, names;    /* co_consts, co_names: 3.11+ */
+		int32_t consts;           /* co_consts: 3.11+ */
+		int32_t names;            /* co_names */
 	} code;
 	struct {
 		int32_t frame;  /* pointer gi_frame: to 3.10 */
@@ -244,7 +245,7 @@ struct pyabi {
 		int32_t size, data;
 	} bytes;
 	struct {
-		int32_t size, items; /* 3.11+ */
+		int32_t size, items;
 	} tuple;
 	struct {
 		int32_t type;                                    /* of any object */

@@ -126,6 +126,35 @@ Test(callsites, effects_that_dis_tells)
 	cr_expect(compared > 2000, "%u", compared);
 }
 
+/* Of each call in the bytecode of 3.10: the index of the name that its callable was taken from, plus 1. */
+static void expect_names(const char *hex, const unsigned (*calls)[2], size_t count)
+{
+	struct callsite *sites;
+	uint8_t code[CODE_MAX];
+	int found = callsites_find_all(pyabi_table(3, 10), code, from_hex(hex, code), 16, &sites);
+
+	for (size_t i = 0; i < count; i++) {
+		const struct callsite *site = callsites_at(sites, found > 0 ? (uint32_t)found : 0, calls[i][0]);
+
+		cr_assert(site, "no site at %u", calls[i][0]);
+		cr_expect_eq(site->name_index, calls[i][1], "%u at %u", site->name_index, calls[i][0]);
+	}
+	free(sites);
+}
+
+Test(callsites, the_name_of_what_is_called)
+{
+	/* f(x, g(y)); a.m(x).n(): LOAD_GLOBAL f, LOAD_FAST, LOAD_GLOBAL g, LOAD_FAST, CALL_FUNCTION 1, CALL_FUNCTION 2, POP_TOP,
+	 * LOAD_FAST a, LOAD_METHOD m, LOAD_FAST, CALL_METHOD 1, LOAD_METHOD n, CALL_METHOD 0, RETURN_VALUE */
+	expect_names("7400" "7c00" "7401" "7c01" "8301" "8302" "0100" "7c02" "a002" "7c00" "a101" "a003" "a100" "5300",
+	             (const unsigned[][2]){{8, 2}, {10, 1}, {20, 3}, {24, 4}}, 4);
+	/* o.k(x if y else z, n=1): LOAD_FAST o, LOAD_ATTR k, LOAD_FAST y, POP_JUMP_IF_FALSE 6, LOAD_FAST x, JUMP_FORWARD 1, LOAD_FAST z, LOAD_CONST 1,
+	 * LOAD_CONST names, CALL_FUNCTION_KW 2, RETURN_VALUE */
+	expect_names("7c00" "6a04" "7c01" "7206" "7c02" "6e01" "7c03" "6401" "6402" "8d02" "5300", (const unsigned[][2]){{18, 5}}, 1);
+	/* x(y); d[k](): LOAD_FAST x, LOAD_FAST y, CALL_FUNCTION 1, POP_TOP, LOAD_GLOBAL d, LOAD_FAST k, BINARY_SUBSCR, CALL_FUNCTION 0, RETURN_VALUE */
+	expect_names("7c00" "7c01" "8301" "0100" "7400" "7c02" "1900" "8300" "5300", (const unsigned[][2]){{4, 0}, {14, 0}}, 2);
+}
+
 Test(callsites, hostile_bytecode)
 {
 	uint32_t seed = 1;
