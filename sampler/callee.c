@@ -247,7 +247,7 @@ static enum link judge_link(struct callees *c, struct walker *w, const struct to
 {
 	enum link link = link_of(c, w, caller, callee);
 
-	if (link != LINK_OPEN)
+	if (link != LINK_OPEN || (caller->site && caller->site->unsure))
 		return link;
 	if (caller->site && callsite_is_python(caller->site))
 		return LINK_REFUTED;

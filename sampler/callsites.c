@@ -232,6 +232,8 @@ static bool site_at(const struct flow *f, uint32_t unit, int slots, struct calls
 		ret_site->kind = (uint8_t)kind;
 		if (kind == CALLSITE_CALL || kind == CALLSITE_METHOD)
 			ret_site->name_index = find_name(f, unit, slot);
+	} else {
+		ret_site->unsure = slot >= 0;
 	}
 	return true;
 }

@@ -23,6 +23,7 @@ struct callsite {
 	uint16_t slot;   /* of the value stack, 0 is the lowest */
 	uint16_t end;    /* of the slots in use */
 	uint8_t kind;    /* enum callsite_kind */
+	bool unsure;     /* a call at a depth that is not certain: it does not say so where it calls a Python function */
 	uint16_t name_index; /* in co_names, plus 1: the global, or the attribute, that the callable was taken from; 0: it was not */
 	uint32_t name;       /* callname_hash() of that, for whoever reads it; 0: not read yet */
 	/* What frames that stood here were seen to call, for whoever keeps count of it: the Python function that most of them called

@@ -138,6 +138,8 @@ static bool refutes_call(const struct walker *w, const struct pystack *stack, ui
 	if (!caller || !callee || !w->moves)
 		return false;
 	site = callsites_at(caller->sites, caller->site_count, stack->frames[i - 1].offset);
+	if (site && site->unsure)
+		return false;
 	if (!site || callsite_is_open(site)) /* it says so where it does */
 		return edges_has(edges, heap_calls_itself(caller, callee));
 	return site->callee != callee->identity && callsite_is_python(site) && callsite_is_of(site, site->callee);

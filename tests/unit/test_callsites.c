@@ -59,6 +59,7 @@ Test(callsites, seen_in_real_interpreters)
 			calls++;
 			cr_assert(site, "3.%u %s: no site at %u", c->minor, c->name, offset);
 			unsure += site->kind == CALLSITE_OTHER;
+			cr_expect_eq(site->unsure, site->kind == CALLSITE_OTHER, "3.%u %s at %u", c->minor, c->name, offset);
 			if (site->kind == CALLSITE_OTHER)
 				cr_expect(may_be_unsure(c), "3.%u %s: unsure at %u", c->minor, c->name, offset);
 			else
