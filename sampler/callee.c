@@ -553,7 +553,7 @@ int callee_learn(struct callees *c, struct walker *w, struct thread *t, const st
 	return learn_window(c, w, &v, edges);
 }
 
-int callee_learn_chain(struct callees *c, struct walker *w, struct thread *t, struct edges *edges)
+int callee_learn_chain(struct callees *c, struct walker *w, struct thread *t, bool whole, struct edges *edges)
 {
 	uint32_t others = t->copy.heap_others, count = t->copy.heap_count - others;
 	struct window v = {.count = count < WINDOW ? count : WINDOW};
@@ -568,6 +568,9 @@ int callee_learn_chain(struct callees *c, struct walker *w, struct thread *t, st
 		v.a[i] = tell(w, copy_heap_piece(&t->copy, others + v.first + i), true);
 		v.b[i] = tell(w, t->copy.again + count - 1 - v.first - i, true);
 	}
-	note_read(t, w, count_alike(&v) == v.count);
+	if (whole)
+		note_read(t, w, count_alike(&v) == v.count);
+	else
+		w->moves = thread_moves(t);
 	return learn_window(c, w, &v, edges);
 }

@@ -270,7 +270,7 @@ int heaplook_take(struct target *target, struct walker *w, struct thread *t, int
 	for (uint32_t k = first; k < count; k++)
 		told[k - first] = ask(target, w, t, k);
 	if (t->copy.again)
-		target->edges_learnt += callee_learn_chain(target->callees, w, t, target->edges) > 0;
+		target->edges_learnt += callee_learn_chain(target->callees, w, t, err == 0, target->edges) > 0;
 	if (err != -EAGAIN || count < t->copy.heap_others + 2)
 		return err;
 	last = heaplook_code(t, t->heap[count - 1].frame);

@@ -214,6 +214,8 @@ static void sample_thread(struct target *target, struct thread *t, struct walker
 			break;
 		target->facts.retries[w->grew ? RETRY_GUESS : w->why]++;
 	}
+	if (err == -EAGAIN && w->why == RETRY_CALL && heaplook_stands(w))
+		ran.function = 0; /* its stack was met, and refuted: that is no other call's sample */
 	target->facts.attempts++;
 	if (err == 0 && !ran.function && !ran.apart)
 		instead = owed_instead(target, t, owed_leaf(w, t));
