@@ -1,40 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a double read of some frames to what they tell of their calls. One thing still, above 400 lines: all of it serves
- * callee_learn(). */
+/* From a double read of some frames to what they tell of their calls; what one copy of one frame tells is in told.c. */
 #include "sampler/callee.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/hash.h"
 #include "sampler/heapcalls.h"
-#include "sampler/pyobj.h"
+#include "sampler/told.h"
 
-#define KEEP_NS         (2 * NS_PER_MS) /* so long a function object is believed without reading it again */
-#define PLACES          1024u
-#define OBJECT_BYTES    64
 #define WINDOW          HEAP_AGAIN
 #define ARGUMENTS       16
 #define READS_MAX       256u
 #define EXTRAS          4u   /* others, between the two copies */
 #define OBJECT_HEAD     16   /* PyObject_HEAD: the count of references can change */
-#define METHOD_FUNCTION 16   /* PyMethodObject.im_func (Include/classobject.h) */
-#define FRAME_STACK_END 4096 /* a longer copy is of no instant */
-
-enum kind { KIND_FUNCTION, KIND_METHOD, KIND_GENERATOR, KIND_COROUTINE, KINDS };
-
-#define OTHERS 64u
-
-/* What lately lay at an address that a value stack named. */
-struct object {
-	raddr_t addr;
-	raddr_t code; /* of a function; 0: it is none */
-	bool method;  /* it is a bound method, and exists no longer than the call */
-	bool resumes; /* a generator or a coroutine: it runs its own frame and nothing else */
-	uint64_t read_ns;
-};
 
 enum link {            /* a frame, and one that has it as its caller */
 	    LINK_OPEN, /* it cannot be told: C calls it, or an operator, or the value stack was not copied */
@@ -44,26 +24,11 @@ enum link {            /* a frame, and one that has it as its caller */
 	    LINK_REFUTED, /* it calls a Python function, but another one */
 };
 
-/* What one copy of a frame says. */
-struct told {
-	bool ok; /* it was copied, is executed, and its code is known */
-	struct pyframe frame;
-	raddr_t previous, generator;
-	struct code *code;
-	struct callsite *site; /* NULL: it stands where nothing is called */
-	const uint8_t *slots;  /* of the site; NULL: there are none, or they are not in the copy */
-	raddr_t callable_at;   /* in the target */
-	const uint8_t *copy; /* of the frame, of so many bytes */
-	uint32_t bytes;
-};
-
 struct callees {
-	raddr_t types[KINDS]; /* 0: none seen yet */
-	raddr_t others[OTHERS]; /* types that are none of these */
+	struct told_objects objects;
 	struct told *first, *second;
 	struct pyframe *frames; /* one more */
 	uint32_t room;          /* of these three */
-	struct object objects[PLACES];
 };
 
 int callees_new(struct callees **ret_callees)
@@ -86,122 +51,6 @@ void callees_free(struct callees *c)
 	free(c);
 }
 
-static uint32_t place_of(raddr_t addr)
-{
-	return (uint32_t)(hash_u64(addr) % PLACES);
-}
-
-/* Of which kind objects of a type are; KINDS: none. */
-static uint32_t kind_of(struct callees *c, const struct walker *w, raddr_t object, raddr_t type)
-{
-	static const char *const names[KINDS] = {"function", "method", "generator", "coroutine"};
-	raddr_t *other = &c->others[hash_u64(type) % OTHERS];
-	char name[16];
-	uint32_t kind = 0;
-
-	while (kind < KINDS && c->types[kind] != type)
-		kind++;
-	if (kind < KINDS || *other == type || pyobj_type_name(w->remote, w->abi, object, name, sizeof(name)) <= 0)
-		return kind;
-	for (kind = 0; kind < KINDS && strcmp(name, names[kind]) != 0;)
-		kind++;
-	*(kind < KINDS ? &c->types[kind] : other) = type;
-	return kind;
-}
-
-/* Whether it is a function, and its code: read from the target. */
-static void read_object(struct callees *c, const struct walker *w, struct object *object)
-{
-	uint8_t bytes[OBJECT_BYTES];
-	raddr_t type;
-	uint32_t kind;
-
-	object->code = 0;
-	object->method = object->resumes = false;
-	object->read_ns = clock_now_ns();
-	if (remote_read(w->remote, object->addr, bytes, sizeof(bytes)) != 0)
-		return;
-	type = frame_u64(bytes, w->abi->type.type);
-	kind = type != 0 ? kind_of(c, w, object->addr, type) : KINDS;
-	if (kind == KIND_FUNCTION)
-		object->code = frame_u64(bytes, w->abi->func.code);
-	object->method = kind == KIND_METHOD;
-	object->resumes = kind == KIND_GENERATOR || kind == KIND_COROUTINE;
-}
-
-/* The object at addr, or NULL. What is remembered of it is believed for a short time only. */
-static const struct object *object_at(struct callees *c, const struct walker *w, raddr_t addr, bool afresh)
-{
-	struct object *object = &c->objects[place_of(addr)];
-
-	if (addr == 0 || (addr & 7) != 0)
-		return NULL;
-	if (afresh || object->addr != addr || clock_now_ns() - object->read_ns > KEEP_NS) {
-		object->addr = addr;
-		read_object(c, w, object);
-	}
-	return object;
-}
-
-/* The code of the function at addr; 0: it is none, nor is a bound method one, whose caller has to be asked again (code_told()). */
-static raddr_t code_of(struct callees *c, const struct walker *w, raddr_t addr)
-{
-	const struct object *object = object_at(c, w, addr, false);
-
-	return object ? object->code : 0;
-}
-
-/* The slots of a site, out of a frame's copy of `bytes` bytes. NULL: they are not in it; the next copy will be longer. */
-static const uint8_t *find_slots(struct walker *w, const struct told *told, const uint8_t *copy, uint32_t bytes)
-{
-	uint64_t stack = frame_u64(copy, w->abi->frame.valuestack) - told->frame.frame;
-	uint64_t end = stack + 8 * (uint64_t)told->code->stack_slots;
-
-	if (stack < (uint64_t)w->abi->frame.bytes || (stack & 7) != 0 || end > FRAME_STACK_END)
-		return NULL;
-	if (stack + 8 * (uint64_t)told->site->end <= bytes)
-		return copy + stack + 8 * (uint64_t)told->site->slot;
-	w->grew |= told->code->frame_bytes != end;
-	told->code->frame_bytes = (uint32_t)end;
-	return NULL;
-}
-
-/* What the copy in a piece of the plan says of its frame; `called`: what that calls, too. */
-static struct told tell(struct walker *w, uint32_t index, bool called)
-{
-	const struct piece *piece = &w->plan->pieces[index];
-	const uint8_t *copy = w->plan->memory + piece->at;
-	struct told told = {.frame.frame = piece->from};
-
-	if (!piece->ok)
-		return told;
-	told.copy = copy;
-	told.bytes = piece->bytes;
-	told.frame.code = frame_code(w->abi, copy);
-	told.previous = frame_previous(w->abi, copy);
-	told.generator = frame_u64(copy, w->abi->frame.gen);
-	told.code = codes_find(w->codes, told.frame.code);
-	if (!told.code || !frame_offset(w->abi, copy, told.code, &told.frame.offset))
-		return told;
-	/* One that has not begun is executed all the same when its call is being traced. */
-	if (told.frame.offset >= 0 && !frame_is_executing(w->abi, copy))
-		return told;
-	told.ok = true;
-	told.site = callsites_at(told.code->sites, told.code->site_count, told.frame.offset);
-	if (!called || !told.site || told.site->kind == CALLSITE_OTHER)
-		return told;
-	told.slots = find_slots(w, &told, copy, piece->bytes);
-	if (!told.slots)
-		return told;
-	told.frame.callable = frame_u64(told.slots, 0);
-	told.callable_at = piece->from + (uint64_t)(told.slots - copy);
-	if (told.frame.callable == 0 && told.site->kind == CALLSITE_METHOD && told.site->end > told.site->slot + 1) {
-		told.frame.callable = frame_u64(told.slots, 8);
-		told.callable_at += 8;
-	}
-	return told;
-}
-
 static bool is_alike(const struct told *a, const struct told *b)
 {
 	return a->ok && b->ok && a->code == b->code && a->frame.offset == b->frame.offset &&
@@ -214,7 +63,7 @@ static bool is_argument(struct callees *c, struct walker *w, const struct told *
 	int count = caller->site->end - caller->site->slot;
 
 	for (int k = 1; k < count && k <= ARGUMENTS; k++)
-		if (code_of(c, w, frame_u64(caller->slots, 8 * k)) == code)
+		if (told_code_at(&c->objects, w, frame_u64(caller->slots, 8 * k)) == code)
 			return true;
 	return false;
 }
@@ -223,7 +72,7 @@ static bool is_argument(struct callees *c, struct walker *w, const struct told *
 static enum link link_of(struct callees *c, struct walker *w, const struct told *caller, const struct told *callee)
 {
 	const struct callsite *site = caller->site;
-	const struct object *object;
+	const struct told_object *object;
 
 	if (!caller->slots)
 		return LINK_OPEN;
@@ -231,11 +80,11 @@ static enum link link_of(struct callees *c, struct walker *w, const struct told 
 	for (int k = 0; callee->generator != 0 && k < site->end - site->slot; k++)
 		if (frame_u64(caller->slots, 8 * k) == callee->generator)
 			return LINK_NAMED;
-	object = object_at(c, w, caller->frame.callable, false);
+	object = told_object_at(&c->objects, w, caller->frame.callable, false);
 	if (site->kind == CALLSITE_RESUME)
 		return object && object->resumes ? LINK_REFUTED : LINK_OPEN;
 	if (object && object->code != 0 && object->code != callee->frame.code)
-		object = object_at(c, w, caller->frame.callable, true);
+		object = told_object_at(&c->objects, w, caller->frame.callable, true);
 	if (object && object->code != 0)
 		return object->code == callee->frame.code && callee->generator == 0 ? LINK_PROVEN : LINK_REFUTED;
 	return is_argument(c, w, caller, callee->frame.code) ? LINK_NAMED : LINK_OPEN;
@@ -273,7 +122,7 @@ static bool observe(struct callees *c, struct walker *w, const struct told *told
 
 	if (!told->slots || told->site->kind == CALLSITE_RESUME)
 		return false;
-	callee = codes_find(w->codes, code_of(c, w, told->frame.callable));
+	callee = codes_find(w->codes, told_code_at(&c->objects, w, told->frame.callable));
 	if (callee)
 		callsite_count(told->site, callee->identity);
 	if (!callee || callee->is_generator || (told->previous && !before))
@@ -299,70 +148,16 @@ static raddr_t code_before(const struct window *v, uint32_t i)
 	return 0;
 }
 
-/* The code of what a frame says it calls, be it a method. Objects that come and go are read, and then the frame once more: had it gone on, another one
- * could lie there by now. 0: none, or it has gone on. */
-static raddr_t code_told(struct callees *c, const struct walker *w, const struct told *told)
+raddr_t callee_told(struct callees *c, struct walker *w, uint32_t piece, raddr_t before, struct edges *edges)
 {
-	const struct object *object = object_at(c, w, told->frame.callable, false);
-	const struct code *code = object ? codes_find(w->codes, object->code) : NULL;
-	uint8_t bytes[PYABI_FRAME_MAX], slot[8];
-	raddr_t addr = object ? object->code : 0;
-	int64_t offset;
-
-	if (code && !code->is_nested && !object->method)
-		return addr;
-	if (!object)
-		return 0;
-	object = object_at(c, w, told->frame.callable, true);
-	addr = object->code;
-	if (!object->method && addr == 0)
-		return 0;
-	if (object->method && (remote_read(w->remote, told->frame.callable + METHOD_FUNCTION, &addr, sizeof(addr)) != 0 ||
-	                       remote_read(w->remote, addr + (uint64_t)w->abi->func.code, &addr, sizeof(addr)) != 0))
-		return 0;
-	if (remote_read(w->remote, told->frame.frame, bytes, (size_t)w->abi->frame.bytes) != 0 ||
-	    remote_read(w->remote, told->callable_at, slot, 8) != 0)
-		return 0;
-	return frame_code(w->abi, bytes) == told->frame.code && frame_offset(w->abi, bytes, told->code, &offset) &&
-	                       offset == told->frame.offset && frame_previous(w->abi, bytes) == told->previous &&
-	                       frame_is_executing(w->abi, bytes) && frame_u64(slot, 0) == told->frame.callable
-	               ? addr
-	               : 0;
-}
-
-/* Whether the callable was taken from a global, or an attribute, of the callee's name. */
-static bool is_named(const struct walker *w, const struct told *told, const struct code *callee)
-{
-	struct callsite *site = told->site;
-	char text[CALLNAME_BYTES];
-	bool cut;
-	int bytes;
-	raddr_t name;
-
-	if (site->name_index == 0)
-		return false;
-	if (site->name == 0) {
-		if (remote_read(w->remote, told->code->names + (uint64_t)w->abi->tuple.items + 8 * (site->name_index - UINT64_C(1)),
-		                &name, sizeof(name)) != 0)
-			return false;
-		bytes = pyobj_str(w->remote, w->abi, name, text, sizeof(text), &cut);
-		site->name = bytes > 0 && !cut ? callname_hash(text, (size_t)bytes) : 0;
-		if (site->name == 0)
-			site->name_index = 0;
-	}
-	return site->name == callee->name;
-}
-
-raddr_t callee_told(struct callees *c, struct walker *w, uint32_t piece, struct heap_link before, struct edges *edges)
-{
-	struct told told = tell(w, piece, true);
-	const struct code *caller = before.frame ? codes_find(w->codes, before.code) : NULL;
+	struct told told = told_read(w, piece, true);
+	const struct code *caller = told.previous ? codes_find(w->codes, before) : NULL;
 	struct code *callee;
 
-	if (!told.slots || told.site->kind == CALLSITE_RESUME || told.previous != before.frame || (before.frame && !caller))
+	if (!told.slots || told.site->kind == CALLSITE_RESUME || (told.previous && !caller))
 		return 0;
-	callee = codes_find(w->codes, code_told(c, w, &told));
-	if (callee && (callee->is_generator || !is_named(w, &told, callee)))
+	callee = codes_find(w->codes, told_code(&c->objects, w, &told));
+	if (callee && (callee->is_generator || !told_is_named(w, &told, callee)))
 		callee = NULL;
 	heap_sight_told(w->now_ns, caller, told.code, told.frame.offset, callee, edges);
 	return callee ? callee->addr : 0;
@@ -400,7 +195,7 @@ static bool take_link(struct callees *c, struct walker *w, const struct window *
 	/* Traces and finalizers run where another function is called. What stands still is taken as it is. */
 	if (link == LINK_REFUTED)
 		return !w->moves;
-	if (caller->site && code_of(c, w, caller->frame.callable) == 0)
+	if (caller->site && told_code_at(&c->objects, w, caller->frame.callable) == 0)
 		callsite_count(caller->site, link == LINK_NAMED ? callee->code->identity : 0);
 	if (link == LINK_NAMED)
 		edges_sight_key(edges, heap_calls_itself(caller->code, callee->code), w->now_ns);
@@ -543,11 +338,11 @@ int callee_learn(struct callees *c, struct walker *w, struct thread *t, const st
 	if (err)
 		return err;
 	for (uint32_t i = 0; i < v.count; i++) {
-		v.a[i] = tell(w, i, true);
-		v.b[i] = tell(w, 2 * v.count + v.extra_count - 1 - i, true);
+		v.a[i] = told_read(w, i, true);
+		v.b[i] = told_read(w, 2 * v.count + v.extra_count - 1 - i, true);
 	}
 	for (uint32_t i = 0; i < v.extra_count; i++)
-		v.extra[i] = tell(w, v.count + i, false);
+		v.extra[i] = told_read(w, v.count + i, false);
 	if (!w->grew)
 		note_read(t, w, count_alike(&v) == v.count);
 	return learn_window(c, w, &v, edges);
@@ -565,8 +360,8 @@ int callee_learn_chain(struct callees *c, struct walker *w, struct thread *t, bo
 	v.b = c->second;
 	v.frames = c->frames;
 	for (uint32_t i = 0; i < v.count; i++) {
-		v.a[i] = tell(w, copy_heap_piece(&t->copy, others + v.first + i), true);
-		v.b[i] = tell(w, t->copy.again + count - 1 - v.first - i, true);
+		v.a[i] = told_read(w, copy_heap_piece(&t->copy, others + v.first + i), true);
+		v.b[i] = told_read(w, t->copy.again + count - 1 - v.first - i, true);
 	}
 	if (whole)
 		note_read(t, w, count_alike(&v) == v.count);

@@ -8,7 +8,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "sampler/heaplook.h"
 #include "sampler/walk.h"
 
 struct callees; /* what is remembered of one target: function objects, and how far frames reach */
@@ -27,8 +26,8 @@ int callee_learn(struct callees *callees, struct walker *w, struct thread *t, co
  * moves; a chain that is another one by now is never alike. 1: something has become known; 0; or -ENOMEM. */
 int callee_learn_chain(struct callees *callees, struct walker *w, struct thread *t, bool whole, struct edges *edges);
 /* The code of the Python function that the frame in this piece of the plan calls, as it says, and by its name; the call is counted, and learnt by its share of
- * what was told so at that place. `before`: the frame that the chain has before it, with the code that it executes; .frame 0: none. 0: it says none, or its value
+ * what was told so at that place. `before`: the code that the frame executes which called that one. 0: it says none, or its value
  * stack is not in the copy: the next one should be as long as its code says then. */
-raddr_t callee_told(struct callees *callees, struct walker *w, uint32_t piece, struct heap_link before, struct edges *edges);
+raddr_t callee_told(struct callees *callees, struct walker *w, uint32_t piece, raddr_t before, struct edges *edges);
 
 #endif

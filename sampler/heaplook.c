@@ -118,10 +118,9 @@ static raddr_t ask(struct target *target, struct walker *w, const struct thread 
 {
 	uint32_t piece = copy_heap_piece(&t->copy, k);
 	const uint8_t *bytes = plan_bytes(w->plan, piece);
-	struct heap_link before = {.frame = bytes ? frame_previous(w->abi, bytes) : 0};
+	raddr_t before = bytes ? frame_previous(w->abi, bytes) : 0;
 
-	before.code = before.frame ? heaplook_code(t, before.frame) : 0;
-	return bytes ? callee_told(target->callees, w, piece, before, target->edges) : 0;
+	return bytes ? callee_told(target->callees, w, piece, before ? heaplook_code(t, before) : 0, target->edges) : 0;
 }
 
 static bool is_among(const struct pyframe *frames, uint32_t count, raddr_t frame)
@@ -266,7 +265,6 @@ int heaplook_take(struct target *target, struct walker *w, struct thread *t, int
 	raddr_t told[TOLD + OTHERS] = {0}, last;
 
 	note_links(w, t);
-
 	for (uint32_t k = first; k < count; k++)
 		told[k - first] = ask(target, w, t, k);
 	if (t->copy.again)

@@ -153,7 +153,7 @@ static bool plan_heap_again(struct thread *t, const struct pyabi *abi, struct pl
 		return true;
 	t->heap_doubts--;
 	t->copy.again = plan->count;
-	for (uint32_t k = t->copy.heap_count; k-- > 0 && t->copy.heap_count - k <= HEAP_AGAIN;)
+	for (uint32_t k = t->copy.heap_count; k-- > t->copy.heap_others && t->copy.heap_count - k <= HEAP_AGAIN;)
 		if (!plan_heap_frame(t, abi, plan, k))
 			return false;
 	return true;
