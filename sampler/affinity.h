@@ -1,22 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keeps the sampler thread off the CPUs that its targets are bound to: on one CPU with its target, each tick would wait until the kernel
- * takes the target's turn away. A hint, no more: where nothing else is left, or a mask cannot be read, all stays as it is. */
+/* Which CPUs the sampler thread may run on. At high rates not those that its targets are bound to: on one CPU with its target, each tick would wait until
+ * the kernel takes the target's turn away. A hint, no more: where nothing else is left, or a mask cannot be read, all stays as it is. At low rates
+ * the very one that the target runs on (near.h). */
 #ifndef SAMPLED_SAMPLER_AFFINITY_H
 #define SAMPLED_SAMPLER_AFFINITY_H
 
 #include <sched.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct affinity {
 	cpu_set_t own;  /* where the thread might run when it began */
 	cpu_set_t left; /* of these, what no target is bound to */
 	bool known;
+	bool at_once; /* the thread is let in at once when it wakes on a CPU that others want, too */
+	int at;       /* the CPU that it is bound to by affinity_go(); -1: none */
+	uint32_t waits;         /* so many times in a row it had to wait there for its turn */
+	uint64_t until_ns; /* it is not bound to any before */
 };
 
 /* In the thread in question, and so is the next. */
 void affinity_begin(struct affinity *affinity);
 /* Takes note of one target more. One that may run wherever we may is not bound. */
 void affinity_avoid(struct affinity *affinity, pid_t target);
+/* Goes to this CPU, and stays there. False: it may not run there. */
+bool affinity_go(struct affinity *affinity, int cpu);
+/* Leaves that CPU: may run again on any other that no target is bound to. */
+void affinity_leave(struct affinity *affinity);
 
 #endif

@@ -131,7 +131,7 @@ void burst_look(struct target *target, struct thread *t, struct walker *w)
 	struct burst *burst = &target->burst;
 	uint64_t started_ns = clock_now_ns(), took_ns;
 
-	if (!t->apart && (target->interval_ns == 0 || !target->callees))
+	if ((!t->apart && (target->interval_ns == 0 || !target->callees)) || near_serves(target, w->now_ns))
 		return;
 	if (target->interval_ns == 0) { /* the samples are looks enough, but for these */
 		if (target->tick % BRACKET_OF == 0)

@@ -90,7 +90,7 @@ static int read_thread(struct target *target, struct thread *t, struct walker *w
 
 	plan_clear(plan);
 	look->stack_pieces = 0;
-	if (target->exact->modules && look->has_regs)
+	if (look->has_regs && target->exact->modules)
 		plan_stack(look, t->exact, plan);
 	if (!thread_plan(t, w->abi, plan, w->tick, PLAN_LEARN))
 		return -ENOMEM;

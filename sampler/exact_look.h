@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One look at a thread that stands: everything of it in one read. For exact.c alone. */
+/* One look at a thread that stands: everything of it in one read. For exact.c and near.c alone. */
 #ifndef SAMPLED_SAMPLER_EXACT_LOOK_H
 #define SAMPLED_SAMPLER_EXACT_LOOK_H
 

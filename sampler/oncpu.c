@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,10 +129,8 @@ bool oncpu_place(const struct oncpu *o, uint64_t *ret_sp, uint64_t *ret_pc)
 	return true;
 }
 
-/* Its state, as proc_pid_stat(5) has it, or -errno. */
-static int read_letter(struct oncpu *o)
+static int read_stat(struct oncpu *o, struct proc_stat *ret_stat)
 {
-	struct proc_stat stat;
 	char text[1024];
 	ssize_t bytes;
 
@@ -142,9 +141,36 @@ static int read_letter(struct oncpu *o)
 	bytes = pread(o->stat_fd, text, sizeof(text), 0);
 	if (bytes <= 0)
 		return bytes < 0 && errno != ESRCH ? -errno : -ESRCH;
-	if (proc_stat_parse(&stat, text, (size_t)bytes) != 0)
-		return -EPROTO;
-	return (unsigned char)stat.state;
+	return proc_stat_parse(ret_stat, text, (size_t)bytes);
+}
+
+/* Its state, as proc_pid_stat(5) has it, or -errno. */
+static int read_letter(struct oncpu *o)
+{
+	struct proc_stat stat;
+	int err = read_stat(o, &stat);
+
+	return err ? err : (unsigned char)stat.state;
+}
+
+int oncpu_where(struct oncpu *o)
+{
+	struct proc_stat stat;
+	int err = o->fixed ? -ESRCH : read_stat(o, &stat);
+
+	if (err)
+		return err;
+	if (stat.state != 'R' || (stat.policy != SCHED_OTHER && stat.policy != SCHED_BATCH && stat.policy != SCHED_IDLE))
+		return -EAGAIN;
+	return (int)stat.cpu;
+}
+
+void oncpu_spare(struct oncpu *o)
+{
+	if (o->syscall_fd < 0 || o->stat_fd < 0)
+		return;
+	close(o->stat_fd);
+	o->stat_fd = -1;
 }
 
 static int ask_stat(struct oncpu *o)

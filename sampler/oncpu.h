@@ -39,6 +39,10 @@ void oncpu_release(struct oncpu *o);
 /* Asks the kernel. -ESRCH: the thread is gone. */
 int oncpu_ask(struct oncpu *o, uint64_t now_ns);
 
+/* The CPU that a thread runs on, or is to run on, which makes room for others (not of real time). -EAGAIN: it does not; or another -errno. */
+int oncpu_where(struct oncpu *o);
+/* Closes what only that needs. */
+void oncpu_spare(struct oncpu *o);
 /* The system call that a blocked thread is in; -1: outside one, as in a page fault. False: it is not blocked, or this was not told. */
 bool oncpu_number(const struct oncpu *o, int32_t *ret_number);
 /* Where in its own code a blocked thread is. False: it is not blocked, or this was not told. */

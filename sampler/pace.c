@@ -146,6 +146,8 @@ void pace_tick(struct pace *pace, const struct pace_tick *tick, uint64_t now_ns)
 		missed = (now_ns - pace->base_ns) / step_ns - 1;
 		pace->base_ns += missed * step_ns;
 	}
+	if (step_ns && pace->count > 0)
+		near_woke(pace->seats[0].target, now_ns - pace->due_ns, now_ns);
 	for (uint32_t i = 0; i < pace->count;) {
 		struct seat *seat = &pace->seats[i];
 		int err;
@@ -281,6 +283,7 @@ void paces_finish(struct paces *paces)
 		for (uint32_t k = 0; k < paces->items[i].count; k++) {
 			struct target *target = paces->items[i].seats[k].target;
 
+			near_end(target);
 			burst_settle(target, settled_ns);
 			target_finish(target, clock_now_ns(), TARGET_DETACHED);
 		}

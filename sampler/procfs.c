@@ -83,7 +83,7 @@ int proc_stat_parse(struct proc_stat *ret_stat, const char *text, size_t bytes)
 	struct proc_stat stat = {0};
 	const char *open_at = bytes ? memchr(text, '(', bytes) : NULL;
 	const char *close_at = bytes ? memrchr(text, ')', bytes) : NULL;
-	uint64_t parent, flags, start;
+	uint64_t parent, flags, start, cpu, policy;
 	char rest[1024];
 	size_t name_bytes, rest_bytes;
 
@@ -101,11 +101,14 @@ int proc_stat_parse(struct proc_stat *ret_stat, const char *text, size_t bytes)
 	stat.state = rest[1];
 	/* proc(5) numbers the fields from 1 and calls the state the 3rd, which is the 1st of the rest. */
 	if (field_number(rest + 1, 4 - 2, &parent) || field_number(rest + 1, 9 - 2, &flags) ||
-	    field_number(rest + 1, 22 - 2, &start) || parent > INT32_MAX)
+	    field_number(rest + 1, 22 - 2, &start) || field_number(rest + 1, 39 - 2, &cpu) ||
+	    field_number(rest + 1, 41 - 2, &policy) || parent > INT32_MAX || cpu > INT32_MAX || policy > INT32_MAX)
 		return -EPROTO;
 	stat.parent_pid = (pid_t)parent;
 	stat.flags = flags;
 	stat.start_time = start;
+	stat.cpu = (uint32_t)cpu;
+	stat.policy = (uint32_t)policy;
 	*ret_stat = stat;
 	return 0;
 }

@@ -16,6 +16,8 @@ struct proc_stat {     /* of /proc/PID/stat or /proc/PID/task/TID/stat */
 	pid_t parent_pid;
 	uint64_t flags;      /* PF_KTHREAD is 0x00200000 */
 	uint64_t start_time; /* clock ticks since boot */
+	uint32_t cpu;        /* that it ran on last */
+	uint32_t policy;     /* SCHED_OTHER … (sched(7)) */
 };
 
 /* Parses a stat file's bytes; the name ends at the last ')'. 0 or -EPROTO. */

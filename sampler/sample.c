@@ -30,58 +30,6 @@
 #define BLIND_TICKS   50 /* looks at the lists that made no sense, before the target is given up; … */
 #define BLIND_LOOKS   5  /* … or so many, if they took a while: what execs is another process, and to be found soon */
 #define BLIND_NS      (200 * NS_PER_MS)
-#define WEIGHT_MAX_NS NS_PER_MS /* unthrottled: a sample stands for no more than this */
-
-/* A sample stands for no more than this. */
-static uint64_t most_ns(const struct target *target)
-{
-	return target->interval_ns ? 2 * target->interval_ns : WEIGHT_MAX_NS;
-}
-
-uint64_t sample_weight(struct target *target, struct thread *t, uint64_t now_ns)
-{
-	uint64_t most = most_ns(target);
-	uint64_t base_ns = target_base_ns(target, now_ns);
-	uint64_t weight_ns = t->base_attempt_ns ? base_ns - t->base_attempt_ns : target->interval_ns;
-
-	t->base_attempt_ns = base_ns;
-	if (weight_ns <= most)
-		return weight_ns;
-	target->facts.unsampled_ns += weight_ns - most;
-	return most;
-}
-
-static enum loss_cause cause_of(int err)
-{
-	switch (err) {
-	case -ESRCH:
-		return LOSS_GONE;
-	case -EFAULT:
-		return LOSS_UNREADABLE;
-	case -EPROTO:
-		return LOSS_INVALID;
-	default:
-		return LOSS_TORN;
-	}
-}
-
-void sample_lose(struct target *target, int err, uint64_t weight_ns)
-{
-	target->facts.lost[cause_of(err)]++;
-	target->facts.unsampled_ns += weight_ns;
-}
-
-/* A thread state without frames is no thread of its own when it never had any (that thread has not begun), or has its creator's ids
- * (of a subinterpreter that stands idle, 3.8 to 3.12). */
-bool sample_is_shadow(const struct target *target, const struct thread *t)
-{
-	if (t->seen.depth > 0)
-		return false;
-	for (uint32_t i = 0; i < target->thread_count; i++)
-		if (target->threads[i] != t && target->threads[i]->thread_id == t->thread_id)
-			return true;
-	return !t->begun;
-}
 
 /* From a walked copy to a judged stack and its status. */
 static int judge(struct target *target, struct thread *t, struct walker *w, uint64_t weight_ns, uint16_t *ret_status)
@@ -164,23 +112,18 @@ int sample_moving(struct target *target, struct thread *t, struct walker *w, uin
 	return err ? err : judge(target, t, w, weight_ns, ret_status);
 }
 
-/* One attempt at one thread. */
-static void sample_thread(struct target *target, struct thread *t, struct walker *w)
+/* A thread that runs on while it is read: looks until one is whole, some times. `fresh`: its copy is in target->plan. *ran: as the first look tells that fails
+ * for what lies outside the data stack, or for calls there. */
+static int sample_running(struct target *target, struct thread *t, struct walker *w, uint64_t weight_ns, bool fresh,
+                          struct ran *ran, uint16_t *ret_status)
 {
-	uint64_t weight_ns = sample_weight(target, t, w->now_ns);
-	struct ran ran = {0}; /* as the first look tells that fails for what lies outside the data stack, or for calls there */
-	uint64_t instead = 0;
-	uint16_t status = 0;
 	int err;
 
-	t->taken = t->shadow = false;
 	w->plan = &target->plan;
-	w->exhausted = false;
-	w->doubted = w->current = w->expected = 0;
 	for (int i = 0, grown = 0;; w->grew ? grown++ : i++) {
 		w->grew = false;
 		w->why = RETRY_MOVED;
-		err = i + grown == 0 ? look_walk(w, t) : look_again(target, w, t);
+		err = fresh && i + grown == 0 ? look_walk(w, t) : look_again(target, w, t);
 		if (w->doubted && recheck_doubted(target, t, w) != 0) {
 			w->why = RETRY_CODE;
 			err = -EAGAIN;
@@ -190,34 +133,59 @@ static void sample_thread(struct target *target, struct thread *t, struct walker
 			w->why = RETRY_CODE;
 		if (err == 0 && sample_is_shadow(target, t)) {
 			t->taken = t->shadow = true;
-			return;
+			return 0;
 		}
 		if (target->callees && i + grown == 0)
 			heaplook_count(t, err != 0);
-		if (i + grown == 0 || (!target->callees && !ran.function))
-			ran = owed_told(w, t, err == -EAGAIN);
-		if (err == 0 && ran.function && owed_leaf(w, t) != ran.function) {
+		if (i + grown == 0 || (!target->callees && !ran->function))
+			*ran = owed_told(w, t, err == -EAGAIN);
+		if (err == 0 && ran->function && owed_leaf(w, t) != ran->function) {
 			/* Another function than the one that ran at the instant of the sample. */
 			if (recheck_stack(target, t, w->now_ns) == 0 && prove_knows_calls(target, w, t))
 				sample_pay(target, t, w);
 			err = -EAGAIN;
 		}
 		if (err == 0) {
-			err = judge(target, t, w, weight_ns, &status);
-			if (err == -EAGAIN && !ran.function && (t->late || (target->callees && i + grown == 0)))
-				ran.function = owed_leaf(w, t);
+			err = judge(target, t, w, weight_ns, ret_status);
+			if (err == -EAGAIN && !ran->function && (t->late || (target->callees && i + grown == 0)))
+				ran->function = owed_leaf(w, t);
 		}
-		if (i + grown == 0 && ran.function)
+		if (i + grown == 0 && ran->function)
 			w->expected = w->current;
 		if ((err != -EAGAIN && err != -EPROTO) || i == RETRIES || grown == GROWTHS || w->exhausted ||
-		    (ran.function && i + grown + 1 >= (target->interval_ns || target->callees ? OUTSIDE_LOOKS : 1) && !heaplook_stands(w)))
+		    (ran->function && i + grown + 1 >= (target->interval_ns || target->callees ? OUTSIDE_LOOKS : 1) && !heaplook_stands(w)))
 			break;
 		target->facts.retries[w->grew ? RETRY_GUESS : w->why]++;
 	}
 	if (err == -EAGAIN && w->why == RETRY_CALL && heaplook_stands(w))
-		ran.function = 0; /* its stack was met, and refuted: that is no other call's sample */
+		ran->function = 0; /* its stack was met, and refuted: that is no other call's sample */
+	return err;
+}
+
+/* One attempt at one thread. */
+static void sample_thread(struct target *target, struct thread *t, struct walker *w)
+{
+	uint64_t weight_ns = sample_weight(target, t, w->now_ns);
+	struct ran ran = {0};
+	uint64_t instead = 0;
+	uint16_t status = 0;
+	bool fresh = true;
+	int err = -EAGAIN;
+
+	t->taken = t->shadow = false;
+	w->exhausted = false;
+	w->doubted = w->current = w->expected = 0;
+	if (near_is_at(target, t)) {
+		if (near_look(target, t, w))
+			err = judge(target, t, w, weight_ns, &status);
+		fresh = false;
+	}
+	if (err == -EAGAIN)
+		err = sample_running(target, t, w, weight_ns, fresh, &ran, &status);
+	if (t->shadow)
+		return;
 	target->facts.attempts++;
-	if (err == 0 && !ran.function && !ran.apart)
+	if (err == 0 && !ran.function && !ran.apart && !near_stood(target, t))
 		instead = owed_instead(target, t, owed_leaf(w, t));
 	if (instead)
 		err = owed_put_off(target, t, w, (struct ran){.function = instead}, weight_ns);
@@ -361,7 +329,7 @@ int target_tick(struct target *target, uint64_t now_ns, uint64_t base_ns)
 
 	target->base_ns = base_ns;
 	begin_tick(target, &w);
-	light = !target->exact && now_ns - target->t_watched_ns < WATCH_NS ? take_lights(target, &w) : LIGHT_NOT;
+	light = !near_begin(target, now_ns) && !target->exact && now_ns - target->t_watched_ns < WATCH_NS ? take_lights(target, &w) : LIGHT_NOT;
 	if (light == LIGHT_TOLD)
 		return 0;
 	now_ns = w.now_ns;
@@ -376,7 +344,7 @@ int target_tick(struct target *target, uint64_t now_ns, uint64_t base_ns)
 	}
 	for (uint32_t i = 0; i < target->interp_count; i++)
 		collector_take(&target->interps[i], &target->plan);
-	still_pass(target, now_ns, most_ns(target));
+	still_pass(target, now_ns, sample_most_ns(target));
 	for (uint32_t i = 0; i < target->awake_count; i++)
 		if (target->exact)
 			exact_sample(target, target->awake[i], &w);

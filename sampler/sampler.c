@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "sampler/affinity.h"
 #include "sampler/mailbox.h"
+#include "sampler/near.h"
 #include "sampler/pace.h"
 #include "sampler/stop.h"
 #include "sampler/target.h"
@@ -136,7 +136,7 @@ static void adopt_added(struct sampler *s)
 			paces_set_due(&s->paces, pace, s->options.jitter);
 		}
 		target->attached = target_announce(target, TARGET_ATTACHED, clock_now_ns());
-		affinity_avoid(&s->affinity, target->proc.pid);
+		near_join(target, &s->affinity);
 	}
 }
 
@@ -258,7 +258,7 @@ static void *run_sampler(void *context)
 	/* Who waits for a CPU while it holds a thread makes that wait, too; where it is not permitted, so be it. */
 	if (sampler_stops(&s->options))
 		(void)setpriority(PRIO_PROCESS, 0, STOPPING_NICE);
-	turns_begin(s->options.realtime);
+	s->affinity.at_once = turns_begin(s->options.realtime);
 	s->scheduler_tick_ns = pace_scheduler_tick_ns();
 	while (!is_stopped(s)) {
 		struct pace *pace;

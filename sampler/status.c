@@ -122,6 +122,7 @@ int status_of(struct target *target, struct thread *t, const struct walker *w, u
 	}
 	if ((status & STATUS_GIL_WAIT) && !(status & STATUS_ON_CPU))
 		t->gil_waited_ns = w->now_ns;
+	near_note(target, t, status);
 	*ret_status = status;
 	return 0;
 }

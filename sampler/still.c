@@ -156,6 +156,8 @@ bool still_proved(const struct target *target, const struct thread *t)
 	const struct interp *interp = target_interp(target, t->interp);
 	uint8_t bytes[GIL_BYTES_MAX];
 
+	if (near_stood(target, t))
+		return true;
 	return interp && can_stand(interp, t) &&
 	       remote_read(&target->remote, interp->gil, bytes, switches_at(abi) + 8) == 0 &&
 	       frame_u64(bytes, abi->gil_state.last_holder) == interp->gil_seen.holder &&

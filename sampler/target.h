@@ -12,6 +12,7 @@
 #include "sampler/discover.h"
 #include "sampler/edges.h"
 #include "sampler/mailbox.h"
+#include "sampler/near.h"
 #include "sampler/plan.h"
 #include "sampler/record.h"
 #include "sampler/remote.h"
@@ -119,6 +120,7 @@ struct target {
 	struct pystack spare;    /* a sample while its calls are being proved */
 	struct pystack first_copy;
 	struct burst burst;
+	struct near near;
 	struct interp *interps;
 	uint32_t interp_count;
 	struct thread **threads;
@@ -203,6 +205,8 @@ static inline uint64_t target_base_ns(const struct target *target, uint64_t now_
 }
 /* sample.c: one tick of one target, the deadline of which was base_ns. 0, -ESRCH: it is gone, -ESTALE: its memory makes no sense any more, as after exec. */
 int target_tick(struct target *target, uint64_t now_ns, uint64_t base_ns);
+/* attempt.c: a sample stands for no more than this. */
+uint64_t sample_most_ns(const struct target *target);
 /* Notes the time since the thread's previous attempt: what a sample now stands for. What is longer ago than two intervals was not sampled. */
 uint64_t sample_weight(struct target *target, struct thread *t, uint64_t now_ns);
 /* Counts a sample as lost, by the error. */

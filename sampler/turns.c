@@ -19,20 +19,21 @@ struct attributes {
 	uint64_t runtime_ns, deadline_ns, period_ns;
 };
 
-static void ask_short_turns(void)
+/* Whether they are given. */
+static bool ask_short_turns(void)
 {
 	struct attributes now = {.size = sizeof(now)};
 
 	if (syscall(SYS_sched_getattr, 0, &now, sizeof(now), 0) != 0)
-		return;
+		return false;
 	now.size = sizeof(now);
 	now.runtime_ns = TURN_NS;
-	(void)syscall(SYS_sched_setattr, 0, &now, 0);
+	return syscall(SYS_sched_setattr, 0, &now, 0) == 0 && syscall(SYS_sched_getattr, 0, &now, sizeof(now), 0) == 0 &&
+	       now.runtime_ns == TURN_NS;
 }
 
-void turns_begin(bool realtime)
+bool turns_begin(bool realtime)
 {
 	prctl(PR_SET_TIMERSLACK, 1); /* the default of 50 µs makes a 10 kHz sampler miss one tick in ten */
-	if (!realtime)
-		ask_short_turns();
+	return realtime || ask_short_turns();
 }

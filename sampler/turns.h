@@ -7,7 +7,7 @@
 
 /* For the calling thread: exact sleeps, and, without real-time priority, short turns (EEVDF, Linux 6.12+; no privilege). Who has shorter ones than
  * what runs is let in at once. Else, on one CPU with a target that works a little and sleeps, a tick waits until the target sleeps, and sees that.
- * Earlier kernels take no notice; where it is refused, so be it. */
-void turns_begin(bool realtime);
+ * Earlier kernels take no notice. False: it is not let in at once. */
+bool turns_begin(bool realtime);
 
 #endif

@@ -73,3 +73,40 @@ Test(affinity, the_last_cpu_is_not_given_up)
 	sched_getaffinity(0, sizeof(now), &now);
 	cr_expect_eq(CPU_COUNT(&now), 1);
 }
+
+Test(affinity, a_cpu_is_gone_to_and_left)
+{
+	struct affinity a;
+	cpu_set_t own, now;
+
+	cr_assert_eq(sched_getaffinity(0, sizeof(own), &own), 0);
+	affinity_begin(&a);
+	cr_expect_not(affinity_go(&a, -1));
+	cr_expect_not(affinity_go(&a, CPU_SETSIZE));
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		cr_assert_eq(affinity_go(&a, cpu), CPU_ISSET(cpu, &own) != 0, "CPU %d", cpu);
+		if (!CPU_ISSET(cpu, &own))
+			continue;
+		cr_expect_eq(sched_getcpu(), cpu);
+		affinity_leave(&a);
+		sched_getaffinity(0, sizeof(now), &now);
+		cr_expect_eq(CPU_ISSET(cpu, &now) != 0, CPU_COUNT(&own) == 1, "CPU %d", cpu);
+		cr_expect_eq(CPU_COUNT(&now), CPU_COUNT(&own) == 1 ? 1 : CPU_COUNT(&own) - 1);
+	}
+}
+
+Test(affinity, a_bound_target_is_gone_to_as_well)
+{
+	struct affinity a;
+	cpu_set_t own;
+	pid_t child;
+	int cpu;
+
+	affinity_begin(&a);
+	cr_assert_eq(sched_getaffinity(0, sizeof(own), &own), 0);
+	child = bound_child(&own, 0, &cpu);
+	affinity_avoid(&a, child);
+	cr_expect(affinity_go(&a, cpu));
+	cr_expect_eq(sched_getcpu(), cpu);
+	end(child);
+}

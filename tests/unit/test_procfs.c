@@ -15,7 +15,8 @@
 
 #include "sampler/procfs.h"
 
-#define TAIL " S 77 4711 4711 0 -1 4194560 2 0 0 0 1 2 0 0 20 0 1 0 987654 100 200 18446744073709551615 1 1\n"
+#define TAIL                                                                                                           \
+	" S 77 4711 4711 0 -1 4194560 2 0 0 0 1 2 0 0 20 0 1 0 987654 100 200 18446744073709551615 1 1 0 0 0 0 0 0 0 0 0 0 17 3 99 5 0\n"
 
 static void expect_stat(const char *text, const char *comm)
 {
@@ -27,6 +28,8 @@ static void expect_stat(const char *text, const char *comm)
 	cr_expect_eq(stat.parent_pid, 77);
 	cr_expect_eq(stat.flags, 4194560u);
 	cr_expect_eq(stat.start_time, 987654u);
+	cr_expect_eq(stat.cpu, 3u);
+	cr_expect_eq(stat.policy, 5u);
 }
 
 Test(procfs, stat_of_any_name)
@@ -42,7 +45,7 @@ Test(procfs, stat_that_is_cut_or_nonsense)
 	static const char good[] = "4711 (python3)" TAIL;
 	static const char *const bad[] = {"", ")", "(", ")(", "1 (a)", "1 (a) ", "1 (a) S", "1 (a) S x y z", "1 (a) S -1 2 3 4 5 6"};
 	struct proc_stat stat;
-	size_t enough = (size_t)(strstr(good, "987654") - good);
+	size_t enough = (size_t)(strstr(good, " 99 5") + 4 - good);
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		cr_expect_eq(proc_stat_parse(&stat, bad[i], strlen(bad[i])), -EPROTO, "%s", bad[i]);

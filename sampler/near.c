@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sampler/near.h"
+
+#include <errno.h>
+
+#include "base/clock.h"
+#include "sampler/exact_look.h"
+#include "sampler/record.h"
+#include "sampler/target.h"
+
+#define EACH_NS      (5 * NS_PER_MS)   /* no more often than this, … */
+#define LEAST_NS     (1 * NS_PER_MS)   /* … and at no shorter intervals at all */
+#define WAIT_NS      (1 * NS_PER_MS)   /* longer for its turn the sampler's thread should not wait, … */
+#define WAITS        3u                /* … so often in a row, … */
+#define WAIT_MOST_NS (100 * NS_PER_MS) /* … or so long even once; else it keeps away … */
+#define AWAY_NS      (10 * NS_PER_S)   /* … for so long */
+#define SERVE_NS     (100 * NS_PER_MS) /* so long after one such tick there will be others */
+
+void near_join(struct target *target, struct affinity *affinity)
+{
+	target->near.affinity = affinity;
+	affinity_avoid(affinity, target->proc.pid);
+}
+
+static void note_wait(struct affinity *a, uint64_t waited_ns, uint64_t now_ns)
+{
+	a->waits = waited_ns > WAIT_NS ? a->waits + 1 : 0;
+	if (a->waits < WAITS && waited_ns < WAIT_MOST_NS)
+		return;
+	a->waits = 0;
+	a->until_ns = now_ns + AWAY_NS;
+	affinity_leave(a);
+}
+
+void near_woke(struct target *target, uint64_t late_ns, uint64_t now_ns)
+{
+	struct affinity *a = target->near.affinity;
+
+	if (a && a->at >= 0)
+		note_wait(a, late_ns, now_ns);
+}
+
+static struct thread *find_running(const struct target *target)
+{
+	for (uint32_t i = 0; target->near.thread && i < target->thread_count; i++)
+		if (target->threads[i]->id == target->near.thread)
+			return target->threads[i];
+	return NULL;
+}
+
+void near_note(struct target *target, const struct thread *t, uint16_t status)
+{
+	struct thread *before;
+
+	if (target->near.thread == t->id || (status & (STATUS_GIL | STATUS_ON_CPU)) != (STATUS_GIL | STATUS_ON_CPU))
+		return;
+	before = find_running(target);
+	if (before)
+		oncpu_spare(&before->oncpu);
+	target->near.thread = t->id;
+}
+
+/* At high rates, samples must wait for what such a tick shows. */
+static bool is_wanted(const struct target *target, uint64_t now_ns)
+{
+	if (target->exact)
+		return false;
+	return target->interval_ns >= EACH_NS ||
+	       (target->interval_ns >= LEAST_NS && target->owed_count > 0 && now_ns - target->near.t_tried_ns >= EACH_NS);
+}
+
+/* Goes to a CPU; unless it was there already, it is there when it gets a turn. */
+static bool go(struct affinity *a, int cpu, uint64_t now_ns)
+{
+	uint64_t started_ns;
+
+	if (cpu >= 0 && cpu == a->at)
+		return true;
+	started_ns = clock_now_ns();
+	if (!affinity_go(a, cpu))
+		return false;
+	note_wait(a, clock_now_ns() - started_ns, now_ns);
+	return a->at == cpu;
+}
+
+bool near_begin(struct target *target, uint64_t now_ns)
+{
+	struct near *near = &target->near;
+	struct affinity *a = near->affinity;
+	struct thread *t;
+	int cpu;
+
+	if (!a || !a->at_once || now_ns < a->until_ns)
+		return false;
+	if (!is_wanted(target, now_ns)) {
+		affinity_leave(a);
+		return false;
+	}
+	near->t_tried_ns = now_ns;
+	t = find_running(target);
+	cpu = t ? oncpu_where(&t->oncpu) : -ESRCH;
+	if (!go(a, cpu, now_ns))
+		return false;
+	near->t_there_ns = now_ns;
+	near->there_tick = target->tick;
+	return true;
+}
+
+bool near_is_at(const struct target *target, const struct thread *t)
+{
+	return target->near.there_tick != 0 && target->near.there_tick == target->tick && target->near.thread == t->id;
+}
+
+bool near_look(struct target *target, struct thread *t, struct walker *w)
+{
+	struct near *near = &target->near;
+	struct look look = {.has_regs = false};
+	int err;
+
+	w->stands = true;
+	err = exact_look_at_standing(target, t, w, &look);
+	w->stands = false;
+	/* The kernel may have moved it to another CPU meanwhile. */
+	if (err || t->seen.depth == 0 || oncpu_where(&t->oncpu) != near->affinity->at)
+		return false;
+	near->stood_tick = target->tick;
+	return true;
+}
+
+bool near_stood(const struct target *target, const struct thread *t)
+{
+	return near_is_at(target, t) && target->near.stood_tick == target->tick;
+}
+
+bool near_serves(const struct target *target, uint64_t now_ns)
+{
+	return target->near.t_there_ns != 0 && now_ns - target->near.t_there_ns < SERVE_NS;
+}
+
+void near_end(struct target *target)
+{
+	if (target->near.affinity)
+		affinity_leave(target->near.affinity);
+}

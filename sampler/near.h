@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ticks that are taken on the CPU which the target runs on. While the sampler's thread has that CPU, the target's has not, and stands wherever it was
+ * interrupted: its frames are copied as of one instant, whatever they are made of, nothing is torn, and what is seen does not depend on how long it lasts. No
+ * stop is asked for and no signal sent; the target waits for its CPU as it does when any other program wakes up there. Only what wakes at once, and gives
+ * the CPU back at once, may do that (turns.h). It costs the target what the tick takes, some 20 µs, and not what a remote copy does, less than 1 µs: so all
+ * ticks of low rates are such, but of high ones no more than a few, while samples wait for stacks that copies from afar are torn of. */
+#ifndef SAMPLED_SAMPLER_NEAR_H
+#define SAMPLED_SAMPLER_NEAR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sampler/affinity.h"
+
+struct target;
+struct thread;
+struct walker;
+
+struct near {
+	struct affinity *affinity; /* the sampler thread's; NULL: none */
+	uint32_t thread;           /* id of the one that was last seen to run; 0: none */
+	uint64_t there_tick;       /* in which its CPU was gone to last, at t_there_ns, … */
+	uint64_t stood_tick;       /* … and in which it stood while it was read */
+	uint64_t t_tried_ns, t_there_ns;
+};
+
+/* A target more, in the sampler's thread, which is kept off the CPUs that it is bound to but for these ticks. */
+void near_join(struct target *target, struct affinity *affinity);
+/* The sampler's thread has come so many nanoseconds late. Where it has to wait for its turn, as behind real-time programs, it goes nowhere for a while. */
+void near_woke(struct target *target, uint64_t late_ns, uint64_t now_ns);
+/* The status of a thread has become known. */
+void near_note(struct target *target, const struct thread *t, uint16_t status);
+/* A tick begins. Goes to the CPU that the target runs on, where that is wanted. False: it was not, or could not be. */
+bool near_begin(struct target *target, uint64_t now_ns);
+/* Whether that is where this thread is, or is to be, in this tick. */
+bool near_is_at(const struct target *target, const struct thread *t);
+/* Looks at it anew, as it stands. True: its stack is in t->seen, in whole; the copy in w->plan, which is target->again. */
+bool near_look(struct target *target, struct thread *t, struct walker *w);
+/* Whether it was looked at so in this tick, and had not run meanwhile. */
+bool near_stood(const struct target *target, const struct thread *t);
+/* Whether such ticks are had, so that others need not find out what they will show. */
+bool near_serves(const struct target *target, uint64_t now_ns);
+/* There will be none any more. */
+void near_end(struct target *target);
+
+#endif

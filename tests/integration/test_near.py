@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""At low rates ticks are taken on the CPU that the target runs on, where the kernel lets the sampler in at once."""
+import os
+import subprocess
+import sys
+import time
+import unittest
+
+import support
+
+RATE = 100
+HOG = """
+import os, sys
+os.sched_setaffinity(0, {int(sys.argv[1])})
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+while True: pass
+"""
+
+
+def sampler_cpus(pid):
+    """Where the sampler's thread of this process may run; None: there is no such thread yet."""
+    for tid in os.listdir("/proc/%d/task" % pid):
+        with open("/proc/%d/task/%s/comm" % (pid, tid)) as file:
+            if file.read().strip() == "sampled-sampler":
+                return os.sched_getaffinity(int(tid))
+    return None
+
+
+@unittest.skipUnless(support.short_turns(), "this kernel makes who wakes up wait for its turn")
+@unittest.skipUnless(len(os.sched_getaffinity(0)) > 1, "one CPU only")
+@support.each_python
+class Near(unittest.TestCase):
+    def start(self, target, seconds):
+        process = support.start_sampled("attach", target.pid, "-d", seconds, "-r", RATE, "-f", "collapsed", "-o", target.path("stacks"))
+        self.addCleanup(process.wait)
+        return process
+
+    def samples(self, target, process):
+        said = process.communicate(timeout=support.SAMPLED_TIMEOUT_S)[1]
+        self.assertEqual(process.returncode, 0, said)
+        return sum(line.count for line in support.read_collapsed(target.path("stacks")))
+
+    @support.on(support.few)
+    def check_place(self, python):
+        """It goes where the target is, and follows it. Then nothing is torn, whatever the target runs."""
+        with support.Target(python, "coroutines.py") as target:
+            process = self.start(target, 5)
+            for cpu in sorted(os.sched_getaffinity(0))[:2]:
+                os.sched_setaffinity(target.pid, {cpu})
+                support.wait_until(lambda: sampler_cpus(process.pid) == {cpu}, "the sampler is on CPU %d" % cpu)
+            self.assertGreater(self.samples(target, process), 0.99 * 5 * RATE - 2)
+
+    @support.on(lambda: [support.newest()])
+    def check_starved(self, python):
+        """A CPU that a real-time program has is none to wait on."""
+        if os.geteuid() != 0:
+            self.skipTest("only root may go before all others")
+        cpu = min(os.sched_getaffinity(0))
+        with support.Target(python, "coroutines.py") as target:
+            os.sched_setaffinity(target.pid, {cpu})
+            hog = subprocess.Popen([sys.executable, "-c", HOG, str(cpu)])
+            try:
+                begin = time.monotonic()
+                samples = self.samples(target, self.start(target, 4))
+                took = time.monotonic() - begin
+            finally:
+                hog.kill()
+                hog.wait()
+        self.assertLess(took, 8)
+        self.assertGreater(samples, 4 * RATE / 2)
+
+
+if __name__ == "__main__":
+    unittest.main()

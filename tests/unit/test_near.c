@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* When the sampler's thread goes to the CPU of its target: here a real process, bound to one. Each test runs in a process of its own. */
+#include "sampler/near.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "sampler/affinity.h"
+#include "sampler/target.h"
+#include "sampler/turns.h"
+
+#define NOW_NS NS_PER_S
+
+static struct thread one = {.id = 7}, *threads[] = {&one};
+static struct affinity affinity;
+static struct target *target;
+static pid_t child;
+static int child_cpu;
+
+/* The last CPU that we may run on. */
+static int last_cpu(void)
+{
+	cpu_set_t own;
+	int cpu = CPU_SETSIZE - 1;
+
+	cr_assert_eq(sched_getaffinity(0, sizeof(own), &own), 0);
+	while (!CPU_ISSET(cpu, &own))
+		cpu--;
+	return cpu;
+}
+
+/* A target with one thread, which runs, or sleeps; and holds the GIL, as far as is known. */
+static void begin(bool runs, uint64_t interval_ns)
+{
+	cpu_set_t there;
+
+	child_cpu = last_cpu();
+	CPU_ZERO(&there);
+	CPU_SET(child_cpu, &there);
+	child = fork();
+	if (child == 0)
+		for (;;)
+			if (!runs)
+				pause();
+	cr_assert_eq(sched_setaffinity(child, sizeof(there), &there), 0);
+	oncpu_open(&one.oncpu, child, child);
+	while (oncpu_where(&one.oncpu) != (runs ? child_cpu : -EAGAIN))
+		;
+	target = calloc(1, sizeof(*target));
+	cr_assert_not_null(target);
+	target->threads = threads;
+	target->thread_count = 1;
+	target->proc.pid = child;
+	target->interval_ns = interval_ns;
+	target->tick = 1;
+	affinity_begin(&affinity);
+	affinity.at_once = turns_begin(false);
+	if (!affinity.at_once) {
+		kill(child, SIGKILL);
+		cr_skip_test("this kernel makes who wakes up wait for its turn");
+	}
+	near_join(target, &affinity);
+	near_note(target, &one, STATUS_GIL | STATUS_ON_CPU);
+}
+
+static void end(void)
+{
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	oncpu_release(&one.oncpu);
+	free(target);
+}
+
+Test(near, at_low_rates_each_tick_is_where_the_target_runs, .timeout = 20)
+{
+	begin(true, 10 * NS_PER_MS);
+	for (uint64_t tick = 0; tick < 3; tick++) {
+		cr_expect(near_begin(target, NOW_NS + tick * target->interval_ns));
+		cr_expect_eq(sched_getcpu(), child_cpu);
+		cr_expect(near_is_at(target, &one));
+		cr_expect_not(near_stood(target, &one), "it was not looked at");
+		target->tick++;
+		cr_expect_not(near_is_at(target, &one), "that was another tick");
+	}
+	cr_expect(near_serves(target, NOW_NS + 3 * target->interval_ns));
+	cr_expect_not(near_serves(target, NOW_NS + NS_PER_S));
+	near_end(target);
+	cr_expect(affinity.at < 0);
+	end();
+}
+
+Test(near, at_high_rates_some_are_while_samples_are_owed, .timeout = 20)
+{
+	begin(true, NS_PER_MS);
+	cr_expect_not(near_begin(target, NOW_NS));
+	target->owed_count = 1;
+	cr_expect(near_begin(target, NOW_NS));
+	cr_expect_eq(sched_getcpu(), child_cpu);
+	cr_expect_not(near_begin(target, NOW_NS + NS_PER_MS), "it was just there");
+	cr_expect(affinity.at < 0);
+	cr_expect(near_begin(target, NOW_NS + 5 * NS_PER_MS));
+	target->interval_ns = NS_PER_MS / 10;
+	cr_expect_not(near_begin(target, NOW_NS + 10 * NS_PER_MS), "10 kHz");
+	target->interval_ns = 0;
+	cr_expect_not(near_begin(target, NOW_NS + 20 * NS_PER_MS), "unthrottled");
+	end();
+}
+
+Test(near, nothing_is_gone_to_without_cause, .timeout = 20)
+{
+	begin(true, 10 * NS_PER_MS);
+	affinity.at_once = false;
+	cr_expect_not(near_begin(target, NOW_NS), "it would have to wait there");
+	affinity.at_once = true;
+	one.id = 8;
+	cr_expect_not(near_begin(target, NOW_NS), "the one that ran is no more");
+	one.id = 7;
+	cr_expect(near_begin(target, NOW_NS));
+	end();
+	begin(false, 10 * NS_PER_MS);
+	cr_expect_not(near_begin(target, NOW_NS), "it sleeps");
+	end();
+}
+
+Test(near, where_it_has_to_wait_it_does_not_stay, .timeout = 20)
+{
+	begin(true, 10 * NS_PER_MS);
+	cr_expect(near_begin(target, NOW_NS));
+	affinity.waits = 0; /* for its first turn there it may have */
+	for (int i = 0; i < 2; i++)
+		near_woke(target, 2 * NS_PER_MS, NOW_NS);
+	near_woke(target, NS_PER_MS / 2, NOW_NS);
+	for (int i = 0; i < 2; i++)
+		near_woke(target, 2 * NS_PER_MS, NOW_NS);
+	cr_expect_eq(affinity.at, child_cpu, "never three times in a row");
+	near_woke(target, 2 * NS_PER_MS, NOW_NS);
+	cr_expect(affinity.at < 0);
+	cr_expect_not(near_begin(target, NOW_NS + 9 * NS_PER_S));
+	cr_expect(near_begin(target, NOW_NS + 11 * NS_PER_S));
+	near_woke(target, NS_PER_S, NOW_NS + 12 * NS_PER_S);
+	cr_expect(affinity.at < 0, "a second is too long even once");
+	near_woke(target, NS_PER_S, NOW_NS + 12 * NS_PER_S); /* elsewhere that is nothing to it */
+	cr_expect_not(near_begin(target, NOW_NS + 13 * NS_PER_S));
+	end();
+}
+
+Test(near, who_does_not_run_is_not_noted, .timeout = 20)
+{
+	struct thread other = {.id = 9};
+
+	begin(true, 10 * NS_PER_MS);
+	near_note(target, &other, STATUS_IDLE);
+	near_note(target, &other, STATUS_ON_CPU);
+	near_note(target, &other, STATUS_GIL);
+	cr_expect(near_begin(target, NOW_NS));
+	cr_expect(near_is_at(target, &one));
+	cr_expect_not(near_is_at(target, &other));
+	end();
+}
