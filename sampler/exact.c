@@ -75,7 +75,7 @@ static bool take_again(struct target *target, struct thread *t, struct sample *s
 {
 	uint64_t slices;
 
-	if (!t->exact->stood || !exact_slices(t->exact, &slices) || slices != t->exact->slices)
+	if (!t->exact->stood || !oncpu_slices(&t->oncpu, &slices) || slices != t->exact->slices)
 		return false;
 	sample->status = t->exact->status;
 	if (t->oncpu.state == ONCPU_RUNNABLE)

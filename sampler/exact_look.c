@@ -2,8 +2,6 @@
 #include "sampler/exact_look.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "sampler/collector.h"
@@ -15,21 +13,6 @@
 #define STACK_SPARE      2048u /* copied of a stack beyond what was needed */
 #define STACK_FALLS      256
 #define STACKS_APART_MAX (UINT64_C(1) << 30)
-
-/* "CPU_NS WAIT_NS SLICES". False: not to be had. */
-bool exact_slices(const struct exact_thread *thread, uint64_t *ret_slices)
-{
-	char text[96], *at = text;
-	ssize_t bytes = thread->schedstat_fd >= 0 ? pread(thread->schedstat_fd, text, sizeof(text) - 1, 0) : -1;
-
-	if (bytes <= 0)
-		return false;
-	text[bytes] = '\0';
-	strtoull(at, &at, 10);
-	strtoull(at, &at, 10);
-	*ret_slices = strtoull(at, &at, 10);
-	return *at == '\n';
-}
 
 /* The used part of its stack, a page a piece: what lies behind the stack's end spoils nothing. */
 static void plan_stack(struct look *look, const struct exact_thread *thread, struct plan *plan)
@@ -156,7 +139,7 @@ int exact_look_at_running(struct target *target, struct thread *t, struct walker
 int exact_look_at_blocked(struct target *target, struct thread *t, struct walker *w, struct look *look)
 {
 	uint64_t sp, pc, before = 0, after = 0;
-	bool counted = exact_slices(t->exact, &before);
+	bool counted = oncpu_slices(&t->oncpu, &before);
 	int err = oncpu_ask(&t->oncpu, w->now_ns);
 
 	if (err)
@@ -172,7 +155,7 @@ int exact_look_at_blocked(struct target *target, struct thread *t, struct walker
 	err = exact_look_at_standing(target, t, w, look);
 	if (err)
 		return err;
-	t->exact->stood = counted && exact_slices(t->exact, &after) && after == before;
+	t->exact->stood = counted && oncpu_slices(&t->oncpu, &after) && after == before;
 	t->exact->slices = before;
 	/* Without that count it is as good as where the kernel says that it stands. */
 	if (!counted)

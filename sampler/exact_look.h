@@ -16,7 +16,6 @@ struct exact {
 };
 
 struct exact_thread {
-	int schedstat_fd; /* -1: not to be had */
 	uint64_t slices;  /* times it was given a CPU, when it was last read */
 	bool stood;       /* it was blocked then, and its sample was taken */
 	uint16_t status;  /* of that sample */
@@ -37,8 +36,6 @@ struct look {
 
 /* What is kept of this thread, made at its first sample; freed with exact_thread_free(). NULL: out of memory. */
 struct exact_thread *exact_of(const struct target *target, struct thread *t);
-/* How often the kernel gave the thread a CPU. False: not to be had. */
-bool exact_slices(const struct exact_thread *thread, uint64_t *ret_slices);
 /* Of a running thread, which is stopped for it. `again`: a look failed, so that it stands until all was read. 0, -EAGAIN (not all was read, or it stood in the
  * middle of a change), or as stop_thread(). */
 int exact_look_at_running(struct target *target, struct thread *t, struct walker *w, struct look *look, bool again);

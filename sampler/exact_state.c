@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is kept for samples of threads that stand: of a target, and of each of its threads. */
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "sampler/exact_look.h"
 
@@ -69,8 +66,6 @@ void exact_thread_free(struct exact_thread *thread)
 {
 	if (!thread)
 		return;
-	if (thread->schedstat_fd >= 0)
-		close(thread->schedstat_fd);
 	free(thread->last.frames);
 	free(thread);
 }
@@ -90,15 +85,11 @@ uint32_t exact_thread_waiting(const struct exact_thread *thread)
 
 struct exact_thread *exact_of(const struct target *target, struct thread *t)
 {
-	char path[64];
-
 	if (t->exact)
 		return t->exact;
 	t->exact = calloc(1, sizeof(*t->exact));
 	if (!t->exact)
 		return NULL;
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", (int)target->proc.pid, (int)t->tid);
-	t->exact->schedstat_fd = t->tid > 0 && !target->remote.core ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 	t->exact->stack_bytes =
 		target->options->native_stack_bytes ? target->options->native_stack_bytes : NATIVE_STACK_BYTES;
 	return t->exact;

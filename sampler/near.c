@@ -97,6 +97,8 @@ bool near_begin(struct target *target, uint64_t now_ns)
 		return false;
 	}
 	near->t_tried_ns = now_ns;
+	if (!near->thread && target->thread_count > 0)
+		near->thread = target->threads[0]->id; /* as long as nothing is known */
 	t = find_running(target);
 	cpu = t ? oncpu_where(&t->oncpu) : -ESRCH;
 	if (!go(a, cpu, now_ns))
@@ -115,13 +117,16 @@ bool near_look(struct target *target, struct thread *t, struct walker *w)
 {
 	struct near *near = &target->near;
 	struct look look = {.has_regs = false};
+	uint64_t before, after;
 	int err;
 
+	if (!oncpu_slices(&t->oncpu, &before))
+		return false;
 	w->stands = true;
 	err = exact_look_at_standing(target, t, w, &look);
 	w->stands = false;
-	/* The kernel may have moved it to another CPU meanwhile. */
-	if (err || t->seen.depth == 0 || oncpu_where(&t->oncpu) != near->affinity->at)
+	/* The kernel may have moved it to another CPU meanwhile, or our turn may have been over for a while. */
+	if (err || t->seen.depth == 0 || oncpu_where(&t->oncpu) != near->affinity->at || !oncpu_slices(&t->oncpu, &after) || after != before)
 		return false;
 	near->stood_tick = target->tick;
 	return true;

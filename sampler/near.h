@@ -18,7 +18,7 @@ struct walker;
 
 struct near {
 	struct affinity *affinity; /* the sampler thread's; NULL: none */
-	uint32_t thread;           /* id of the one that was last seen to run; 0: none */
+	uint32_t thread;           /* id of the one that was last seen to run; 0: none yet */
 	uint64_t there_tick;       /* in which its CPU was gone to last, at t_there_ns, … */
 	uint64_t stood_tick;       /* … and in which it stood while it was read */
 	uint64_t t_tried_ns, t_there_ns;

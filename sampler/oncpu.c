@@ -22,7 +22,7 @@ static int open_of(pid_t pid, pid_t tid, const char *name)
 
 void oncpu_open(struct oncpu *o, pid_t pid, pid_t tid)
 {
-	*o = (struct oncpu){.pid = pid, .tid = tid, .syscall_fd = -1, .stat_fd = -1};
+	*o = (struct oncpu){.pid = pid, .tid = tid, .syscall_fd = -1, .stat_fd = -1, .schedstat_fd = -1};
 	if (tid <= 0)
 		return;
 	o->syscall_fd = open_of(pid, tid, "syscall");
@@ -32,7 +32,7 @@ void oncpu_open(struct oncpu *o, pid_t pid, pid_t tid)
 
 void oncpu_fix(struct oncpu *o, pid_t tid, enum oncpu_state state, uint64_t futex)
 {
-	*o = (struct oncpu){.tid = tid, .syscall_fd = -1, .stat_fd = -1, .fixed = true, .state = state, .futex = futex};
+	*o = (struct oncpu){.tid = tid, .syscall_fd = -1, .stat_fd = -1, .schedstat_fd = -1, .fixed = true, .state = state, .futex = futex};
 }
 
 void oncpu_release(struct oncpu *o)
@@ -41,7 +41,9 @@ void oncpu_release(struct oncpu *o)
 		close(o->syscall_fd);
 	if (o->stat_fd >= 0)
 		close(o->stat_fd);
-	o->syscall_fd = o->stat_fd = -1;
+	if (o->schedstat_fd >= 0)
+		close(o->schedstat_fd);
+	o->syscall_fd = o->stat_fd = o->schedstat_fd = -1;
 }
 
 /* The last two words are kept as they are: most who ask for the state do not ask for them. */
@@ -165,12 +167,33 @@ int oncpu_where(struct oncpu *o)
 	return (int)stat.cpu;
 }
 
+/* "CPU_NS WAIT_NS SLICES". */
+bool oncpu_slices(struct oncpu *o, uint64_t *ret_slices)
+{
+	char text[96], *at = text;
+	ssize_t bytes;
+
+	if (o->schedstat_fd < 0 && o->tid > 0 && !o->fixed)
+		o->schedstat_fd = open_of(o->pid, o->tid, "schedstat");
+	bytes = o->schedstat_fd >= 0 ? pread(o->schedstat_fd, text, sizeof(text) - 1, 0) : -1;
+	if (bytes <= 0)
+		return false;
+	text[bytes] = '\0';
+	strtoull(at, &at, 10);
+	strtoull(at, &at, 10);
+	*ret_slices = strtoull(at, &at, 10);
+	return *at == '\n';
+}
+
 void oncpu_spare(struct oncpu *o)
 {
-	if (o->syscall_fd < 0 || o->stat_fd < 0)
-		return;
-	close(o->stat_fd);
-	o->stat_fd = -1;
+	if (o->syscall_fd >= 0 && o->stat_fd >= 0) {
+		close(o->stat_fd);
+		o->stat_fd = -1;
+	}
+	if (o->schedstat_fd >= 0)
+		close(o->schedstat_fd);
+	o->schedstat_fd = -1;
 }
 
 static int ask_stat(struct oncpu *o)

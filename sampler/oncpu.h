@@ -21,7 +21,7 @@ enum oncpu_state {
 struct oncpu {
 	pid_t pid, tid;
 	int syscall_fd; /* -1: not to be had */
-	int stat_fd;    /* -1: not needed so far or not to be had */
+	int stat_fd, schedstat_fd; /* -1: not needed so far or not to be had */
 	bool fixed;     /* state is what it was, for good: nobody is asked */
 	enum oncpu_state state;
 	int32_t number;              /* of the system call it was blocked in; see oncpu_number() */
@@ -41,7 +41,9 @@ int oncpu_ask(struct oncpu *o, uint64_t now_ns);
 
 /* The CPU that a thread runs on, or is to run on, which makes room for others (not of real time). -EAGAIN: it does not; or another -errno. */
 int oncpu_where(struct oncpu *o);
-/* Closes what only that needs. */
+/* How often the kernel gave the thread a CPU: as long as it is the same, a thread that did not run has not run. False: not to be had. */
+bool oncpu_slices(struct oncpu *o, uint64_t *ret_slices);
+/* Closes what only these two need. */
 void oncpu_spare(struct oncpu *o);
 /* The system call that a blocked thread is in; -1: outside one, as in a page fault. False: it is not blocked, or this was not told. */
 bool oncpu_number(const struct oncpu *o, int32_t *ret_number);

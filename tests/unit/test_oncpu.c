@@ -13,7 +13,7 @@
 
 static struct oncpu parsed(const char *text)
 {
-	struct oncpu o = {.syscall_fd = -1, .stat_fd = -1};
+	struct oncpu o = {.syscall_fd = -1, .stat_fd = -1, .schedstat_fd = -1};
 
 	oncpu_parse_syscall(&o, text, strlen(text));
 	return o;
@@ -123,7 +123,7 @@ Test(oncpu, a_real_thread_in_read, .timeout = 20)
 	struct oncpu o;
 	int ends[2];
 	int32_t number = -2;
-	uint64_t sp = 0, pc = 0;
+	uint64_t sp = 0, pc = 0, before, after;
 	pthread_t thread;
 	void *done;
 
@@ -143,6 +143,13 @@ Test(oncpu, a_real_thread_in_read, .timeout = 20)
 	cr_assert(oncpu_place(&o, &sp, &pc));
 	cr_expect(sp >= r.stack_from && sp < r.stack_end);
 	cr_expect_neq(pc, 0u);
+	cr_expect_eq(oncpu_where(&o), -EAGAIN);
+	if (oncpu_slices(&o, &before)) {
+		cr_expect(before > 0);
+		oncpu_spare(&o);
+		cr_expect(oncpu_slices(&o, &after));
+		cr_expect_eq(after, before, "it was given no CPU");
+	}
 	cr_assert_eq(write(ends[1], "x", 1), 1);
 	pthread_join(thread, &done);
 	cr_expect_eq(done, &r);
