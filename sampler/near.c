@@ -8,7 +8,7 @@
 #include "sampler/record.h"
 #include "sampler/target.h"
 
-#define EACH_NS      (5 * NS_PER_MS)   /* no more often than this, … */
+#define EACH_NS      (10 * NS_PER_MS)  /* no more often than this, … */
 #define LEAST_NS     (1 * NS_PER_MS)   /* … and at no shorter intervals at all */
 #define WAIT_NS      (1 * NS_PER_MS)   /* longer for its turn the sampler's thread should not wait, … */
 #define WAITS        3u                /* … so often in a row, … */
@@ -115,7 +115,6 @@ bool near_is_at(const struct target *target, const struct thread *t)
 
 bool near_look(struct target *target, struct thread *t, struct walker *w)
 {
-	struct near *near = &target->near;
 	struct look look = {.has_regs = false};
 	uint64_t before, after;
 	int err;
@@ -126,9 +125,9 @@ bool near_look(struct target *target, struct thread *t, struct walker *w)
 	err = exact_look_at_standing(target, t, w, &look);
 	w->stands = false;
 	/* The kernel may have moved it to another CPU meanwhile, or our turn may have been over for a while. */
-	if (err || t->seen.depth == 0 || oncpu_where(&t->oncpu) != near->affinity->at || !oncpu_slices(&t->oncpu, &after) || after != before)
+	if (err || t->seen.depth == 0 || !oncpu_slices(&t->oncpu, &after) || after != before)
 		return false;
-	near->stood_tick = target->tick;
+	target->near.stood_tick = target->tick;
 	return true;
 }
 
