@@ -13,7 +13,7 @@ bool affinity_go(struct affinity *a, int cpu)
 {
 	cpu_set_t there;
 
-	if (cpu >= 0 && cpu == a->at)
+	if (cpu >= 0 && cpu == a->at && affinity_is_there(a))
 		return true;
 	if (!a->known || cpu < 0 || cpu >= CPU_SETSIZE || !CPU_ISSET((size_t)cpu, &a->own))
 		return false;
@@ -23,6 +23,11 @@ bool affinity_go(struct affinity *a, int cpu)
 		return false;
 	a->at = cpu;
 	return true;
+}
+
+bool affinity_is_there(const struct affinity *a)
+{
+	return a->at >= 0 && sched_getcpu() == a->at;
 }
 
 void affinity_leave(struct affinity *a)

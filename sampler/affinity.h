@@ -26,6 +26,8 @@ void affinity_begin(struct affinity *affinity);
 void affinity_avoid(struct affinity *affinity, pid_t target);
 /* Goes to this CPU, and stays there. False: it may not run there. */
 bool affinity_go(struct affinity *affinity, int cpu);
+/* Whether the thread still runs on the CPU that it went to: a mask may be changed for us, as with cpusets, or by taskset. */
+bool affinity_is_there(const struct affinity *affinity);
 /* Leaves that CPU: may run again on any other that no target is bound to. */
 void affinity_leave(struct affinity *affinity);
 

@@ -74,7 +74,7 @@ static bool go(struct affinity *a, int cpu, uint64_t now_ns)
 {
 	uint64_t started_ns;
 
-	if (cpu >= 0 && cpu == a->at)
+	if (cpu == a->at && affinity_is_there(a))
 		return true;
 	started_ns = clock_now_ns();
 	if (!affinity_go(a, cpu))
@@ -125,7 +125,7 @@ bool near_look(struct target *target, struct thread *t, struct walker *w)
 	err = exact_look_at_standing(target, t, w, &look);
 	w->stands = false;
 	/* The kernel may have moved it to another CPU meanwhile, or our turn may have been over for a while. */
-	if (err || t->seen.depth == 0 || !oncpu_slices(&t->oncpu, &after) || after != before)
+	if (err || t->seen.depth == 0 || !oncpu_slices(&t->oncpu, &after) || after != before || !affinity_is_there(target->near.affinity))
 		return false;
 	target->near.stood_tick = target->tick;
 	return true;

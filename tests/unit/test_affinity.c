@@ -108,5 +108,28 @@ Test(affinity, a_bound_target_is_gone_to_as_well)
 	affinity_avoid(&a, child);
 	cr_expect(affinity_go(&a, cpu));
 	cr_expect_eq(sched_getcpu(), cpu);
+	cr_expect(affinity_is_there(&a));
 	end(child);
+}
+
+Test(affinity, a_mask_that_others_change_is_noticed)
+{
+	struct affinity a;
+	cpu_set_t own, elsewhere;
+	int first = 0;
+
+	affinity_begin(&a);
+	cr_assert_eq(sched_getaffinity(0, sizeof(own), &own), 0);
+	if (CPU_COUNT(&own) < 2)
+		cr_skip_test("one CPU only");
+	cr_expect_not(affinity_is_there(&a));
+	while (!CPU_ISSET(first, &own))
+		first++;
+	cr_assert(affinity_go(&a, first));
+	elsewhere = own;
+	CPU_CLR(first, &elsewhere);
+	cr_assert_eq(sched_setaffinity(0, sizeof(elsewhere), &elsewhere), 0);
+	cr_expect_not(affinity_is_there(&a));
+	cr_expect(affinity_go(&a, first));
+	cr_expect_eq(sched_getcpu(), first);
 }
