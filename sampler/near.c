@@ -52,7 +52,7 @@ void near_note(struct target *target, const struct thread *t, uint16_t status)
 {
 	struct thread *before;
 
-	if (target->near.thread == t->id || (status & (STATUS_GIL | STATUS_ON_CPU)) != (STATUS_GIL | STATUS_ON_CPU))
+	if (target->exact || target->near.thread == t->id || (status & (STATUS_GIL | STATUS_ON_CPU)) != (STATUS_GIL | STATUS_ON_CPU))
 		return;
 	before = find_running(target);
 	if (before)
@@ -69,39 +69,46 @@ static bool is_wanted(const struct target *target, uint64_t now_ns)
 	       (target->interval_ns >= LEAST_NS && target->owed_count > 0 && now_ns - target->near.t_tried_ns >= EACH_NS);
 }
 
-/* Goes to a CPU; unless it was there already, it is there when it gets a turn. */
-static bool go(struct affinity *a, int cpu, uint64_t now_ns)
+/* Where a thread is; and, if it stands there, as it does while we run there, how many turns it has had. */
+static int find_out(struct near *near, struct thread *t)
 {
+	return oncpu_slices(&t->oncpu, &near->slices) ? oncpu_where(&t->oncpu) : -ENOENT;
+}
+
+/* Goes to where a thread is. False: it is not to be met. */
+static bool go_to(struct near *near, struct thread *t, uint64_t now_ns)
+{
+	struct affinity *a = near->affinity;
+	int cpu = find_out(near, t);
 	uint64_t started_ns;
 
+	if (cpu < 0)
+		return false;
 	if (cpu == a->at && affinity_is_there(a))
 		return true;
 	started_ns = clock_now_ns();
 	if (!affinity_go(a, cpu))
 		return false;
 	note_wait(a, clock_now_ns() - started_ns, now_ns);
-	return a->at == cpu;
+	return a->at == cpu && find_out(near, t) == cpu;
 }
 
 bool near_begin(struct target *target, uint64_t now_ns)
 {
 	struct near *near = &target->near;
-	struct affinity *a = near->affinity;
 	struct thread *t;
-	int cpu;
 
-	if (!a || !a->at_once || now_ns < a->until_ns)
+	if (!near->affinity || !near->affinity->at_once || now_ns < near->affinity->until_ns)
 		return false;
 	if (!is_wanted(target, now_ns)) {
-		affinity_leave(a);
+		affinity_leave(near->affinity);
 		return false;
 	}
 	near->t_tried_ns = now_ns;
 	if (!near->thread && target->thread_count > 0)
 		near->thread = target->threads[0]->id; /* as long as nothing is known */
 	t = find_running(target);
-	cpu = t ? oncpu_where(&t->oncpu) : -ESRCH;
-	if (!go(a, cpu, now_ns))
+	if (!t || !go_to(near, t, now_ns))
 		return false;
 	near->t_there_ns = now_ns;
 	near->there_tick = target->tick;
@@ -116,16 +123,15 @@ bool near_is_at(const struct target *target, const struct thread *t)
 bool near_look(struct target *target, struct thread *t, struct walker *w)
 {
 	struct look look = {.has_regs = false};
-	uint64_t before, after;
+	uint64_t slices;
 	int err;
 
-	if (!oncpu_slices(&t->oncpu, &before))
-		return false;
 	w->stands = true;
 	err = exact_look_at_standing(target, t, w, &look);
 	w->stands = false;
-	/* The kernel may have moved it to another CPU meanwhile, or our turn may have been over for a while. */
-	if (err || t->seen.depth == 0 || !oncpu_slices(&t->oncpu, &after) || after != before || !affinity_is_there(target->near.affinity))
+	/* The kernel may have moved one of us to another CPU meanwhile, or our turn may have been over for a while. */
+	if (err || t->seen.depth == 0 || !oncpu_slices(&t->oncpu, &slices) || slices != target->near.slices ||
+	    !affinity_is_there(target->near.affinity))
 		return false;
 	target->near.stood_tick = target->tick;
 	return true;

@@ -3,7 +3,7 @@
  * interrupted: its frames are copied as of one instant, whatever they are made of, nothing is torn, and what is seen does not depend on how long it lasts. No
  * stop is asked for and no signal sent; the target waits for its CPU as it does when any other program wakes up there. Only what wakes at once, and gives
  * the CPU back at once, may do that (turns.h). It costs the target what the tick takes, some 70 µs, and not what a remote copy does, less than 1 µs: so all
- * ticks of low rates are such, but of high ones no more than a few, while samples wait for stacks that copies from afar are torn of. */
+ * ticks of low rates are such, but of high ones no more than a few, while samples wait for stacks that are torn in copies from afar. */
 #ifndef SAMPLED_SAMPLER_NEAR_H
 #define SAMPLED_SAMPLER_NEAR_H
 
@@ -20,6 +20,7 @@ struct near {
 	struct affinity *affinity; /* the sampler thread's; NULL: none */
 	uint32_t thread;           /* id of the one that was last seen to run; 0: none yet */
 	uint64_t there_tick;       /* in which its CPU was gone to last, at t_there_ns, … */
+	uint64_t slices;           /* … when the kernel had given it so many turns, … */
 	uint64_t stood_tick;       /* … and in which it stood while it was read */
 	uint64_t t_tried_ns, t_there_ns;
 };
