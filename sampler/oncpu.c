@@ -149,7 +149,7 @@ static int read_stat(struct oncpu *o, struct proc_stat *ret_stat)
 /* Its state, as proc_pid_stat(5) has it, or -errno. */
 static int read_letter(struct oncpu *o)
 {
-	struct proc_stat stat;
+	struct proc_stat stat = {0};
 	int err = read_stat(o, &stat);
 
 	return err ? err : (unsigned char)stat.state;
@@ -157,7 +157,7 @@ static int read_letter(struct oncpu *o)
 
 int oncpu_where(struct oncpu *o)
 {
-	struct proc_stat stat;
+	struct proc_stat stat = {0};
 	int err = o->fixed ? -ESRCH : read_stat(o, &stat);
 
 	if (err)
