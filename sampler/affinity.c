@@ -13,8 +13,6 @@ bool affinity_go(struct affinity *a, int cpu)
 {
 	cpu_set_t there;
 
-	if (cpu >= 0 && cpu == a->at && affinity_is_there(a))
-		return true;
 	if (!a->known || cpu < 0 || cpu >= CPU_SETSIZE || !CPU_ISSET((size_t)cpu, &a->own))
 		return false;
 	CPU_ZERO(&there);

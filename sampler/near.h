@@ -31,9 +31,9 @@ void near_join(struct target *target, struct affinity *affinity);
 void near_woke(struct target *target, uint64_t late_ns, uint64_t now_ns);
 /* The status of a thread has become known. */
 void near_note(struct target *target, const struct thread *t, uint16_t status);
-/* A tick begins. Goes to the CPU that the target runs on, where that is wanted. False: it was not, or could not be. */
+/* A tick begins. Goes to the CPU that the target runs on, where that is wanted. False: it stays where it is: it is not wanted, or cannot be. */
 bool near_begin(struct target *target, uint64_t now_ns);
-/* Whether that is where this thread is, or is to be, in this tick. */
+/* Whether the tick is such, and this the thread whose CPU was gone to. */
 bool near_is_at(const struct target *target, const struct thread *t);
 /* Looks at it anew, as it stands. True: its stack is in t->seen, in whole; the copy in w->plan, which is target->again. */
 bool near_look(struct target *target, struct thread *t, struct walker *w);
