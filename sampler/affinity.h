@@ -17,7 +17,8 @@ struct affinity {
 	bool at_once; /* the thread is let in at once when it wakes on a CPU that others want, too */
 	int at;       /* the CPU that it is bound to by affinity_go(); -1: none */
 	uint32_t waits;    /* so many times in a row it had to wait there for its turn */
-	uint64_t until_ns; /* it is not bound to any before */
+	uint64_t away_ns;  /* so long it kept away when it last had to, … */
+	uint64_t until_ns; /* … until then: it is not bound to any before */
 };
 
 /* In the thread in question, and so is the next. */

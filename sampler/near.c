@@ -10,10 +10,11 @@
 
 #define EACH_NS      (10 * NS_PER_MS)  /* no more often than this, … */
 #define LEAST_NS     (1 * NS_PER_MS)   /* … and at no shorter intervals at all */
-#define WAIT_NS      (1 * NS_PER_MS)   /* longer for its turn the sampler's thread should not wait, … */
+#define WAIT_NS      (1 * NS_PER_MS)   /* longer for its turn, or than half an interval, the sampler's thread should not wait, … */
 #define WAITS        3u                /* … so often in a row, … */
 #define WAIT_MOST_NS (100 * NS_PER_MS) /* … or so long even once; else it keeps away … */
-#define AWAY_NS      (10 * NS_PER_S)   /* … for so long */
+#define AWAY_NS      (1 * NS_PER_S)    /* … for so long, each time twice as long as before, … */
+#define AWAY_MOST_NS (16 * NS_PER_S)   /* … but no longer, until all went well for so long */
 #define SERVE_NS     (100 * NS_PER_MS) /* so long after one such tick there will be others */
 
 void near_join(struct target *target, struct affinity *affinity)
@@ -22,22 +23,28 @@ void near_join(struct target *target, struct affinity *affinity)
 	affinity_avoid(affinity, target->proc.pid);
 }
 
-static void note_wait(struct affinity *a, uint64_t waited_ns, uint64_t now_ns)
+static void note_wait(const struct target *target, uint64_t waited_ns, uint64_t now_ns)
 {
-	a->waits = waited_ns > WAIT_NS ? a->waits + 1 : 0;
+	struct affinity *a = target->near.affinity;
+
+	a->waits = waited_ns > WAIT_NS && waited_ns > target->interval_ns / 2 ? a->waits + 1 : 0;
 	if (a->waits < WAITS && waited_ns < WAIT_MOST_NS)
 		return;
+	if (waited_ns >= WAIT_MOST_NS)
+		a->away_ns = AWAY_MOST_NS;
+	else if (now_ns > a->until_ns + AWAY_MOST_NS || a->away_ns == 0)
+		a->away_ns = AWAY_NS;
+	else if (a->away_ns < AWAY_MOST_NS)
+		a->away_ns *= 2;
 	a->waits = 0;
-	a->until_ns = now_ns + AWAY_NS;
+	a->until_ns = now_ns + a->away_ns;
 	affinity_leave(a);
 }
 
 void near_woke(struct target *target, uint64_t late_ns, uint64_t now_ns)
 {
-	struct affinity *a = target->near.affinity;
-
-	if (a && a->at >= 0)
-		note_wait(a, late_ns, now_ns);
+	if (target->near.affinity && target->near.affinity->at >= 0)
+		note_wait(target, late_ns, now_ns);
 }
 
 static struct thread *find_running(const struct target *target)
@@ -76,8 +83,9 @@ static int find_out(struct near *near, struct thread *t)
 }
 
 /* Goes to where a thread is. False: it is not to be met. */
-static bool go_to(struct near *near, struct thread *t, uint64_t now_ns)
+static bool go_to(struct target *target, struct thread *t, uint64_t now_ns)
 {
+	struct near *near = &target->near;
 	struct affinity *a = near->affinity;
 	int cpu = find_out(near, t);
 	uint64_t started_ns;
@@ -89,7 +97,7 @@ static bool go_to(struct near *near, struct thread *t, uint64_t now_ns)
 	started_ns = clock_now_ns();
 	if (!affinity_go(a, cpu))
 		return false;
-	note_wait(a, clock_now_ns() - started_ns, now_ns);
+	note_wait(target, clock_now_ns() - started_ns, now_ns);
 	return a->at == cpu && find_out(near, t) == cpu;
 }
 
@@ -108,7 +116,7 @@ bool near_begin(struct target *target, uint64_t now_ns)
 	if (!near->thread && target->thread_count > 0)
 		near->thread = target->threads[0]->id; /* as long as nothing is known */
 	t = find_running(target);
-	if (!t || !go_to(near, t, now_ns))
+	if (!t || !go_to(target, t, now_ns))
 		return false;
 	near->t_there_ns = now_ns;
 	near->there_tick = target->tick;

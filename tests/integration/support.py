@@ -259,6 +259,11 @@ def sampled(*args, timeout=SAMPLED_TIMEOUT_S, user=None, cwd=None, env=None, std
     )
 
 
+def samples_tried(said):
+    """Of what `attach --stats` told: how many samples were due to be taken, and how many were."""
+    return [int(number.replace(b",", b"")) for number in re.search(rb"tried +([\d,]+): taken ([\d,]+);", said).groups()]
+
+
 def start_sampled(*args, user=None, cwd=None, **extra):
     """Starts sampled and does not wait."""
     if user is not None:

@@ -18,13 +18,16 @@ class Coroutines(unittest.TestCase):
         """At a low rate what is called on top of coroutines is learnt within seconds, too, and who awaits whom is shown whole."""
         with support.Target(python, "coroutines.py") as target:
             path = target.path("stacks")
-            done = support.sampled("attach", target.pid, "-d", SECONDS, "-r", RATE, "-f", "collapsed", "-o", path)
+            done = support.sampled("attach", target.pid, "-d", SECONDS, "-r", RATE, "-f", "collapsed", "-o", path, "--stats")
             self.assertEqual(done.returncode, 0, done.stderr)
             lines = support.read_collapsed(path)
         for line in lines:
             own = ">".join(name for name, file, _ in line.frames if file.endswith("coroutines.py"))
             self.assertRegex(own, r"^<module>(>tasks|>task(>level){0,6}|>task(>level){1,6}>compute(>add)?)?$")
-        self.assertGreater(sum(line.count for line in lines), (1 - MOST_LOST) * SECONDS * RATE)
+        tried, taken = support.samples_tried(done.stderr)
+        self.assertEqual(sum(line.count for line in lines), taken)
+        self.assertGreater(tried, SECONDS * RATE / 2)
+        self.assertGreater(taken, (1 - MOST_LOST) * tried)
 
     @support.on(support.each_version)
     def check_closing(self, python):

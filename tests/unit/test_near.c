@@ -134,19 +134,49 @@ Test(near, where_it_has_to_wait_it_does_not_stay, .timeout = 20)
 	cr_expect(near_begin(target, NOW_NS));
 	affinity.waits = 0; /* for its first turn there it may have */
 	for (int i = 0; i < 2; i++)
-		near_woke(target, 2 * NS_PER_MS, NOW_NS);
-	near_woke(target, NS_PER_MS / 2, NOW_NS);
+		near_woke(target, 6 * NS_PER_MS, NOW_NS);
+	near_woke(target, 4 * NS_PER_MS, NOW_NS);
 	for (int i = 0; i < 2; i++)
-		near_woke(target, 2 * NS_PER_MS, NOW_NS);
+		near_woke(target, 6 * NS_PER_MS, NOW_NS);
 	cr_expect_eq(affinity.at, child_cpu, "never three times in a row");
-	near_woke(target, 2 * NS_PER_MS, NOW_NS);
+	near_woke(target, 6 * NS_PER_MS, NOW_NS);
 	cr_expect(affinity.at < 0);
-	cr_expect_not(near_begin(target, NOW_NS + 9 * NS_PER_S));
-	cr_expect(near_begin(target, NOW_NS + 11 * NS_PER_S));
-	near_woke(target, NS_PER_S, NOW_NS + 12 * NS_PER_S);
+	cr_expect_not(near_begin(target, NOW_NS + NS_PER_S / 2));
+	cr_expect(near_begin(target, NOW_NS + 2 * NS_PER_S));
+	near_woke(target, NS_PER_S, NOW_NS + 3 * NS_PER_S);
 	cr_expect(affinity.at < 0, "a second is too long even once");
-	near_woke(target, NS_PER_S, NOW_NS + 12 * NS_PER_S); /* elsewhere that is nothing to it */
-	cr_expect_not(near_begin(target, NOW_NS + 13 * NS_PER_S));
+	near_woke(target, NS_PER_S, NOW_NS + 3 * NS_PER_S); /* elsewhere that is nothing to it */
+	cr_expect_not(near_begin(target, NOW_NS + 18 * NS_PER_S));
+	end();
+}
+
+/* Lets it wait three times, and tells how many whole seconds it keeps away. */
+static unsigned seconds_away(uint64_t now_ns)
+{
+	unsigned seconds = 0;
+
+	cr_assert(near_begin(target, now_ns));
+	affinity.waits = 0;
+	for (int i = 0; i < 3; i++)
+		near_woke(target, 6 * NS_PER_MS, now_ns);
+	while (!near_begin(target, now_ns + seconds * NS_PER_S) && seconds < 60)
+		seconds++;
+	affinity.waits = 0;
+	return seconds;
+}
+
+Test(near, each_time_it_has_to_wait_it_keeps_away_twice_as_long, .timeout = 20)
+{
+	uint64_t now_ns = NOW_NS;
+
+	begin(true, 10 * NS_PER_MS);
+	for (unsigned away = 1; away <= 16; away *= 2) {
+		cr_expect_eq(seconds_away(now_ns), away);
+		now_ns += (away + 1) * NS_PER_S;
+	}
+	cr_expect_eq(seconds_away(now_ns), 16);
+	now_ns += 40 * NS_PER_S;
+	cr_expect_eq(seconds_away(now_ns), 1, "that was long ago");
 	end();
 }
 
