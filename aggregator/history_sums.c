@@ -34,6 +34,7 @@ static const size_t offsets[FACT_COUNT] = {
 	[FACT_STOPS_GIVEN_UP] = OF(stops_given_up),
 	[FACT_EINTR_RISK] = OF(eintr_risk),
 	[FACT_STOP_NS] = OF(stop_ns),
+	[FACT_NEAR] = OF(near),
 };
 
 static uint64_t *field(struct rec_facts *record, int fact)

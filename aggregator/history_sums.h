@@ -43,6 +43,7 @@ enum history_fact {
 	FACT_STOPS_GIVEN_UP,
 	FACT_EINTR_RISK,
 	FACT_STOP_NS,
+	FACT_NEAR,
 	FACT_COUNT /* at most 64: history_entry.c has a bit for each */
 };
 

@@ -129,6 +129,7 @@ void rec_facts_add(struct rec_facts *sum, const struct rec_facts *facts)
 	sum->symbols += facts->symbols;
 	sum->ticks_credited += facts->ticks_credited;
 	sum->ticks_saved += facts->ticks_saved;
+	sum->near += facts->near;
 	sum->native += facts->native;
 	sum->native_cut += facts->native_cut;
 	sum->native_mismatched += facts->native_mismatched;

@@ -219,6 +219,7 @@ static void add_sampling(struct facts *f, const struct profile *profile)
 	add_count(f, "retries", "reads repeated (torn)", retries, FACT_PLAIN);
 	add_count(f, "confirms", "reads repeated (new edge)", f->sum.confirms, FACT_PLAIN);
 	add_count(f, "deferred", "samples taken a little later", f->sum.deferred, FACT_PLAIN);
+	add_count(f, "near", "samples taken on the thread's CPU", f->sum.near, FACT_PLAIN);
 	add_loss(f, "truncated", "stacks truncated", f->sum.truncated, f->sum.samples);
 	add_native(f);
 	fact = add(f, "unsampled_ns", "thread time not sampled", (double)f->sum.unsampled_ns,

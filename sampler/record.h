@@ -209,6 +209,7 @@ struct rec_facts {
 	uint64_t stop_ns;        /* time stopped, of all stops */
 	uint64_t stop_max_ns;
 	uint64_t stop_bins[STOP_BINS]; /* stops by length */
+	uint64_t near; /* of samples: taken on the CPU that the thread ran on, while it stood there (near.h) */
 };
 
 enum target_event { TARGET_ATTACHED = 1, TARGET_EXECED, TARGET_EXITED, TARGET_DETACHED };

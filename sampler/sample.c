@@ -92,6 +92,7 @@ static void accept(struct target *target, struct thread *t, const struct walker 
 		heaplook_accepted(w, t);
 	else
 		thread_keep_copy(t, w->plan);
+	target->facts.near += near_stood(target, t);
 	run_add(target, t,
 	        &(struct sample){.status = status,
 	                         .count = 1,

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """At low rates ticks are taken on the CPU that the target runs on, where the kernel lets the sampler in at once."""
 import os
+import re
 import subprocess
 import sys
 import time
@@ -40,6 +41,7 @@ class Near(unittest.TestCase):
         said = process.communicate(timeout=support.SAMPLED_TIMEOUT_S)[1]
         self.assertEqual(process.returncode, 0, said)
         tried, taken = support.samples_tried(said)
+        self.near = int(re.search(rb"on the thread's CPU ([\d,]+) samples", said).group(1).replace(b",", b""))
         self.assertEqual(sum(line.count for line in support.read_collapsed(target.path("stacks"))), taken)
         return tried, taken
 
@@ -54,6 +56,7 @@ class Near(unittest.TestCase):
             tried, taken = self.samples(target, process)
         self.assertGreater(tried, 5 * RATE / 2)
         self.assertGreater(taken, 0.99 * tried - 2)
+        self.assertGreater(self.near, 0.9 * taken)
 
     @support.on(lambda: [support.newest()])
     def check_starved(self, python):
