@@ -9,7 +9,9 @@
 #include "sampler/target.h"
 
 #define EACH_NS      (10 * NS_PER_MS)  /* no more often than this, … */
-#define LEAST_NS     (1 * NS_PER_MS)   /* … and at no shorter intervals at all */
+#define SOON_NS      (2 * NS_PER_MS)   /* … or this, while calls are being learnt; … */
+#define SOON_MOST    500u              /* … so many in a row, … */
+#define SOON_EACH    4u                /* … of which one is earned by so many others */
 #define WAIT_NS      (1 * NS_PER_MS)   /* longer for its turn, or than half an interval, the sampler's thread should not wait, … */
 #define WAITS        3u                /* … so often in a row, … */
 #define WAIT_MOST_NS (100 * NS_PER_MS) /* … or so long even once; else it keeps away … */
@@ -68,12 +70,26 @@ void near_note(struct target *target, const struct thread *t, uint16_t status)
 }
 
 /* At high rates, samples must wait for what such a tick shows. */
-static bool is_wanted(const struct target *target, uint64_t now_ns)
+static bool is_wanted(struct target *target, uint64_t now_ns)
 {
+	struct near *near = &target->near;
+	uint64_t since_ns = now_ns - near->t_tried_ns;
+
 	if (target->exact)
 		return false;
-	return target->interval_ns >= EACH_NS ||
-	       (target->interval_ns >= LEAST_NS && target->owed_count > 0 && now_ns - target->near.t_tried_ns >= EACH_NS);
+	if (target->interval_ns >= EACH_NS)
+		return true;
+	if (target->owed_count == 0 || since_ns < SOON_NS)
+		return false;
+	if (since_ns >= EACH_NS) {
+		if (near->soon_used > 0 && ++near->others % SOON_EACH == 0)
+			near->soon_used--;
+		return true;
+	}
+	if (near->learnt == target->edges_learnt || near->soon_used == SOON_MOST)
+		return false;
+	near->soon_used++;
+	return true;
 }
 
 /* Where a thread is; and, if it stands there, as it does while we run there, how many turns it has had. */
@@ -113,6 +129,7 @@ bool near_begin(struct target *target, uint64_t now_ns)
 		return false;
 	}
 	near->t_tried_ns = now_ns;
+	near->learnt = target->edges_learnt;
 	if (!near->thread && target->thread_count > 0)
 		near->thread = target->threads[0]->id; /* as long as nothing is known */
 	t = find_running(target);

@@ -3,7 +3,7 @@
  * interrupted: its frames are copied as of one instant, whatever they are made of, nothing is torn, and what is seen does not depend on how long it lasts. No
  * stop is asked for and no signal sent; the target waits for its CPU as it does when any other program wakes up there. Only what wakes at once, and gives
  * the CPU back at once, may do that (turns.h). It costs the target what the tick takes, some 70 µs, and not what a remote copy does, less than 1 µs: so all
- * ticks of low rates are such, but of high ones no more than a few, while samples wait for stacks that are torn in copies from afar. */
+ * ticks of low rates are such, but of high ones no more than a hundred a second, while samples wait for stacks that are torn in copies from afar. */
 #ifndef SAMPLED_SAMPLER_NEAR_H
 #define SAMPLED_SAMPLER_NEAR_H
 
@@ -23,6 +23,8 @@ struct near {
 	uint64_t slices;           /* … when the kernel had given it so many turns, … */
 	uint64_t stood_tick;       /* … and in which it stood while it was read */
 	uint64_t t_tried_ns, t_there_ns;
+	uint64_t learnt;            /* calls, when it was tried last */
+	uint32_t soon_used, others; /* of the ticks that come sooner while calls are being learnt; ticks at the usual rate */
 };
 
 /* A target more, in the sampler's thread, which is kept off the CPUs that it is bound to but for these ticks. */

@@ -106,9 +106,9 @@ Test(near, at_high_rates_some_are_while_samples_are_owed, .timeout = 20)
 	cr_expect(affinity.at < 0);
 	cr_expect(near_begin(target, NOW_NS + 10 * NS_PER_MS));
 	target->interval_ns = NS_PER_MS / 10;
-	cr_expect_not(near_begin(target, NOW_NS + 20 * NS_PER_MS), "10 kHz");
+	cr_expect(near_begin(target, NOW_NS + 20 * NS_PER_MS), "10 kHz");
 	target->interval_ns = 0;
-	cr_expect_not(near_begin(target, NOW_NS + 30 * NS_PER_MS), "unthrottled");
+	cr_expect(near_begin(target, NOW_NS + 30 * NS_PER_MS), "unthrottled");
 	end();
 }
 
