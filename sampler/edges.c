@@ -258,6 +258,11 @@ bool edges_sight_key(struct edges *e, uint64_t key, uint64_t now_ns)
 	return true;
 }
 
+void edges_learn_key(struct edges *e, uint64_t key)
+{
+	add(e, key);
+}
+
 static uint64_t alike_needed(uint64_t seen)
 {
 	return EDGE_SIGHTINGS + seen / ALIKE_SHARE + (seen < EARLY_SEEN ? seen : EARLY_SEEN) / EARLY_SHARE;

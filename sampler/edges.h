@@ -59,8 +59,9 @@ bool edges_sight_key(struct edges *edges, uint64_t key, uint64_t now_ns);
 bool edges_sight_proven(struct edges *edges, const struct call *call, bool named, uint64_t now_ns);
 /* Its caller was read while the callee ran. True: known, by the share that survived, and by its share of all survivals of the callee. */
 bool edges_sight_bracketed(struct edges *edges, const struct call *call, const struct bracketed *bracketed);
-/* Seen while nothing moved: known. */
+/* Seen while nothing moved: known. The same for a key of any kind. */
 void edges_learn(struct edges *edges, const struct call *call);
+void edges_learn_key(struct edges *edges, uint64_t key);
 /* Seen in one copy. True: known by its share now. */
 bool edges_sight_once(struct edges *edges, const struct call *call, uint64_t now_ns);
 /* Seen in one copy, the callee left already. True: known, by its share of the callee's sightings if by nothing else: that of a function

@@ -253,20 +253,28 @@ struct sighting {
 	const struct walker *w;
 	const struct pystack *stack;
 	struct edges *edges;
+	bool stood; /* then the first is enough */
 	bool learnt;
 };
+
+static void sight_key(struct sighting *s, uint64_t key)
+{
+	if (s->stood)
+		edges_learn_key(s->edges, key);
+	else
+		s->learnt |= edges_sight_key(s->edges, key, s->w->now_ns);
+}
 
 static bool sight(void *context, const struct heap_call *call)
 {
 	struct sighting *s = context;
-	uint64_t now_ns = s->w->now_ns;
 	struct code *code = codes_find(s->w->codes, s->stack->frames[call->frame].code);
 
-	s->learnt |= edges_sight_key(s->edges, call->key, now_ns);
-	edges_sight_key(s->edges, call->caller, now_ns);
+	sight_key(s, call->key);
+	sight_key(s, call->caller);
 	if (s->w->abi->frames == FRAMES_HEAP) {
-		s->learnt |= edges_sight_key(s->edges, call->place, now_ns);
-		s->learnt |= edges_sight_key(s->edges, call->line, now_ns);
+		sight_key(s, call->place);
+		sight_key(s, call->line);
 		if (code && call->frame > 0)
 			code_called_from(code, call->caller);
 		if (call->frame > 0)
@@ -300,4 +308,11 @@ bool heap_sight_calls(const struct walker *w, const struct pystack *stack, uint3
 
 	each_call(w, stack, from, &s, sight);
 	return s.learnt;
+}
+
+void heap_learn_calls(const struct walker *w, const struct pystack *stack, struct edges *edges)
+{
+	struct sighting s = {.w = w, .stack = stack, .edges = edges, .stood = true};
+
+	each_call(w, stack, 0, &s, sight);
 }

@@ -25,5 +25,7 @@ uint64_t heap_calls_itself(const struct code *caller, const struct code *callee)
 bool heap_refutes(const struct walker *w, const struct pystack *stack, struct edges *edges);
 /* Those of frame `from` and above it were seen alike once more. True: one has become known. */
 bool heap_sight_calls(const struct walker *w, const struct pystack *stack, uint32_t from, struct edges *edges);
+/* They were seen while the thread stood. */
+void heap_learn_calls(const struct walker *w, const struct pystack *stack, struct edges *edges);
 
 #endif

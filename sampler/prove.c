@@ -301,7 +301,9 @@ int prove_calls(struct target *target, struct walker *w, struct thread *t, uint1
 	}
 	if (t->agreed && still_proved(target, t)) {
 		target->edges_learnt++;
-		if (!target->callees)
+		if (target->callees)
+			heap_learn_calls(w, &t->seen, target->edges);
+		else
 			calls_learn(w, &t->seen, target->edges);
 		return 0;
 	}

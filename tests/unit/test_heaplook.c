@@ -3,6 +3,7 @@
 #include "sampler/heaplook.h"
 
 #include <criterion/criterion.h>
+#include <stdlib.h>
 
 #include "sampler/heapcalls.h"
 #include "sampler/target.h"
@@ -194,4 +195,30 @@ Test(heaplook, where_mostly_something_else_is_told_nothing_is_learnt, .init = be
 		tell(&caller, &callee, 1);
 	}
 	cr_expect_not(knows(&caller, &callee));
+}
+
+/* A stack of such frames; each stands at this offset of the code that lies at its address. */
+static void push_chain(struct pystack *stack, const raddr_t *frames, uint32_t count, int64_t offset)
+{
+	for (uint32_t i = 0; i < count; i++)
+		cr_assert(stack_push(stack, (struct pyframe){.frame = frames[i], .code = CODE + frames[i], .offset = offset}));
+}
+
+Test(heapcalls, one_stack_of_a_thread_that_stands_teaches_its_calls, .init = begin, .fini = end)
+{
+	static const raddr_t chain[] = {MAIN, LOOP, CALLER, SHORT}, other[] = {MAIN, LOOP, OTHER, SHORT};
+	struct pystack seen = {0}, torn = {0};
+	uint32_t unknown = 0;
+
+	push_chain(&seen, chain, 4, 2);
+	push_chain(&torn, other, 4, 2);
+	heap_sight_calls(&w, &seen, 0, edges);
+	cr_expect_not(heap_knows_calls(&w, &seen, 0, edges, NULL), "two copies that are alike may have been so by chance");
+	heap_learn_calls(&w, &seen, edges);
+	cr_expect(heap_knows_calls(&w, &seen, 0, edges, NULL));
+	cr_expect(heap_knows_sites(&w, &seen, edges));
+	cr_expect_not(heap_knows_calls(&w, &torn, 0, edges, &unknown));
+	cr_expect_eq(unknown, 2);
+	free(seen.frames);
+	free(torn.frames);
 }
