@@ -75,20 +75,20 @@ const uint8_t *apart_find(const struct apart_copy *copy, const struct plan *plan
 }
 
 int apart_fetch(struct apart_copy *copy, struct plan *plan, const struct remote *remote, const struct iovec *frames,
-                uint32_t count)
+                uint32_t count, enum plan_put put)
 {
 	uint32_t first;
 	int read;
 
 	if (count == 0 || count > APART_FETCHES - copy->fetched_count)
 		return -ENOSPC;
-	first = plan_put(plan, remote, frames, count, &read);
+	first = plan_put(plan, remote, frames, count, put, &read);
 	if (first == PLAN_FULL)
 		return -ENOMEM;
 	if (copy->fetched_count == 0)
 		copy->fetched = first;
 	copy->fetched_count += count;
-	return read;
+	return read < 0 ? read : 0;
 }
 
 static uint32_t place_of(const struct apart *apart, raddr_t frame)

@@ -90,7 +90,7 @@ bool apart_plan(const struct apart *apart, struct plan *plan, uint64_t tick, boo
 const uint8_t *apart_find(const struct apart_copy *copy, const struct plan *plan, raddr_t addr, uint32_t *ret_bytes);
 /* Reads some more frames, in one go, and adds them to the copies. How many were read, or -errno; -ENOSPC: too many in one look. */
 int apart_fetch(struct apart_copy *copy, struct plan *plan, const struct remote *remote, const struct iovec *frames,
-                uint32_t count);
+                uint32_t count, enum plan_put put);
 /* Notes that the stack has a frame there. */
 void apart_note(struct apart *apart, raddr_t frame, uint32_t bytes, uint64_t tick);
 /* A tick is over. */

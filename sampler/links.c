@@ -37,7 +37,7 @@ static const uint8_t *fetch(struct walker *w, struct thread *t, raddr_t frame, u
 			frames[count++] = piece_at(at, bytes_of(w->abi, &link));
 		at = link.previous;
 	}
-	if (count == 0 || apart_fetch(copy, w->plan, w->remote, frames, count) < 0)
+	if (count == 0 || apart_fetch(copy, w->plan, w->remote, frames, count, PLAN_TOGETHER) < 0)
 		return NULL;
 	return apart_find(copy, w->plan, frame, ret_bytes);
 }
@@ -358,7 +358,7 @@ void links_prove(struct walker *w, struct thread *t)
 	if (count == 0)
 		return;
 	t->apart->doubts--;
-	if (apart_fetch(copy, w->plan, w->remote, frames, 3 * count) < 0)
+	if (apart_fetch(copy, w->plan, w->remote, frames, 3 * count, PLAN_APART) < 0)
 		return;
 	first = copy->fetched + copy->fetched_count - 3 * count;
 	for (uint32_t i = 0; i < 3 * count; i++)

@@ -325,7 +325,7 @@ int look_walk(struct walker *w, struct thread *t)
 	raddr_t current = 0;
 	bool untold;
 	int err =
-		plan_reserve(w->plan, APART_FETCHES * (APART_FRAME_MAX + 16)) ? walk_current(w, t, &current) : -ENOMEM;
+		plan_reserve(w->plan, APART_FETCHES * (APART_FRAME_MAX + PLAN_PUT_GAP)) ? walk_current(w, t, &current) : -ENOMEM;
 
 	w->outside = w->beyond = w->ran = w->resumer = w->leaf = 0;
 	t->looks += t->looks < FIRST_LOOKS;
@@ -351,7 +351,7 @@ int look_standing(struct walker *w, struct thread *t)
 {
 	raddr_t current;
 	int err =
-		plan_reserve(w->plan, APART_FETCHES * (APART_FRAME_MAX + 16)) ? walk_current(w, t, &current) : -ENOMEM;
+		plan_reserve(w->plan, APART_FETCHES * (APART_FRAME_MAX + PLAN_PUT_GAP)) ? walk_current(w, t, &current) : -ENOMEM;
 
 	if (err)
 		return err;

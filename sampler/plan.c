@@ -206,32 +206,60 @@ int plan_read_from(struct plan *p, const struct remote *r, uint64_t started_ns, 
 	return err;
 }
 
-uint32_t plan_put(struct plan *p, const struct remote *r, const struct iovec *from, uint32_t count, int *ret_read)
+/* Takes a piece into the segment before it. False: they do not lie together. */
+static bool join(struct iovec *segment, const struct iovec *piece)
 {
-	uint32_t first = p->count;
+	uintptr_t from = (uintptr_t)segment->iov_base, end = from + segment->iov_len;
+	uintptr_t piece_from = (uintptr_t)piece->iov_base, piece_end = piece_from + piece->iov_len;
+
+	if (piece_from > end + PLAN_PUT_GAP || from > piece_end + PLAN_PUT_GAP)
+		return false;
+	if (piece_from < from)
+		from = piece_from;
+	if (piece_end > end)
+		end = piece_end;
+	*segment = (struct iovec){.iov_base = (void *)from, .iov_len = end - from};
+	return true;
+}
+
+uint32_t plan_put(struct plan *p, const struct remote *r, const struct iovec *from, uint32_t count, enum plan_put put, int *ret_read)
+{
+	uint32_t first = p->count, segments = 0, end, read_to;
 	uint64_t started_ns = clock_now_ns(), ns;
 
 	while (p->room - p->count < count)
 		if (!grow_pieces(p))
 			return PLAN_FULL;
-	for (uint32_t i = 0; i < count; i++) {
-		uint32_t at = (p->used_bytes + 15) & ~15u, bytes = (uint32_t)from[i].iov_len;
+	for (uint32_t i = 0; i < count; i = end) {
+		struct iovec *segment = &p->from[segments];
+		uint32_t at = (p->used_bytes + 15) & ~15u;
 
-		if (at > p->room_bytes || p->room_bytes - at < bytes)
+		*segment = from[i];
+		for (end = i + 1; put == PLAN_TOGETHER && end < count && join(segment, &from[end]); end++)
+			;
+		if (at > p->room_bytes || p->room_bytes - at < segment->iov_len)
 			return PLAN_FULL;
-		p->local[i] = (struct iovec){.iov_base = p->memory + at, .iov_len = bytes};
-		p->pieces[p->count++] =
-			(struct piece){.from = (raddr_t)(uintptr_t)from[i].iov_base, .bytes = bytes, .at = at};
-		p->used_bytes = at + bytes;
-		p->read_bytes += bytes;
+		p->local[segments++] = (struct iovec){.iov_base = p->memory + at, .iov_len = segment->iov_len};
+		for (uint32_t k = i; k < end; k++) {
+			uintptr_t addr = (uintptr_t)from[k].iov_base;
+
+			p->pieces[p->count++] = (struct piece){.from = addr,
+			                                       .bytes = (uint32_t)from[k].iov_len,
+			                                       .at = at + (uint32_t)(addr - (uintptr_t)segment->iov_base)};
+		}
+		p->used_bytes = at + (uint32_t)segment->iov_len;
+		p->read_bytes += segment->iov_len;
 	}
-	*ret_read = remote_readv(r, p->local, from, count);
-	for (int i = 0; i < *ret_read; i++)
-		p->pieces[first + (uint32_t)i].ok = true;
+	*ret_read = remote_readv(r, p->local, p->from, segments);
+	read_to = *ret_read <= 0                  ? 0
+	          : (uint32_t)*ret_read == segments ? p->used_bytes
+	                                            : (uint32_t)((uint8_t *)p->local[*ret_read].iov_base - p->memory);
+	for (uint32_t i = first; i < p->count; i++)
+		p->pieces[i].ok = p->pieces[i].at < read_to;
 	p->reads++;
-	p->read_segments += count;
+	p->read_segments += segments;
 	ns = clock_now_ns() - started_ns;
 	p->read_ns += ns;
-	p->slow_fetch = count > 0 && take_time(&p->usual_piece_ns, ns / count);
+	p->slow_fetch = segments > 0 && take_time(&p->usual_piece_ns, ns / segments);
 	return first;
 }

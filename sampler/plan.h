@@ -42,7 +42,13 @@ struct plan {
 	uint64_t reads, read_segments, read_bytes, read_ns;
 };
 
-#define PLAN_FULL UINT32_MAX
+#define PLAN_FULL    UINT32_MAX
+#define PLAN_PUT_GAP 128u /* bytes between two pieces of plan_put() that are read along */
+
+enum plan_put {
+	PLAN_APART,    /* a segment for each piece, in their order: copies of instants that follow one another */
+	PLAN_TOGETHER, /* one for those that follow one another in the list, and lie together */
+};
 
 void plan_release(struct plan *p);
 /* Gives its memory back; what it counted stays. */
@@ -73,8 +79,8 @@ int plan_read_from(struct plan *p, const struct remote *r, uint64_t started_ns, 
 /* After plan_read(): room for so many bytes. False: out of memory. */
 bool plan_reserve(struct plan *p, uint32_t bytes);
 /* After that: adds these pieces, and reads them now, in one go. The index of the first, or PLAN_FULL where there is no room; *ret_read: how
- * many of them were read, or -errno. */
-uint32_t plan_put(struct plan *p, const struct remote *r, const struct iovec *from, uint32_t count, int *ret_read);
+ * many segments were read, or -errno. */
+uint32_t plan_put(struct plan *p, const struct remote *r, const struct iovec *from, uint32_t count, enum plan_put put, int *ret_read);
 
 /* A piece's bytes, or NULL when it was not read. Valid until the next plan_add() or plan_reserve(). */
 static inline const uint8_t *plan_bytes(const struct plan *p, uint32_t index)

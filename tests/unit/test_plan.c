@@ -38,6 +38,36 @@ Test(plan, pieces_close_together_are_read_as_one_segment)
 	plan_release(&p);
 }
 
+Test(plan, what_is_put_together_is_one_segment_where_it_lies_together)
+{
+	static uint8_t memory[8192];
+	struct remote r = own_process();
+	struct plan p = {0};
+	/* The first three are one; the fourth is far; the fifth lies by the first, but does not follow it. */
+	uint32_t at[] = {1000, 1000 + 64 + PLAN_PUT_GAP, 900, 4000, 1100}, count = sizeof(at) / sizeof(at[0]);
+	struct iovec pieces[sizeof(at) / sizeof(at[0])];
+	int read;
+
+	for (uint32_t i = 0; i < sizeof(memory); i++)
+		memory[i] = (uint8_t)(i * 7 + i / 256);
+	for (uint32_t i = 0; i < count; i++)
+		pieces[i] = (struct iovec){.iov_base = memory + at[i], .iov_len = 64};
+	for (enum plan_put put = PLAN_APART; put <= PLAN_TOGETHER; put++) {
+		plan_clear(&p);
+		cr_assert(plan_reserve(&p, count * (64 + PLAN_PUT_GAP)));
+		cr_assert_eq(plan_put(&p, &r, pieces, count, put, &read), 0);
+		cr_assert_eq(read, put == PLAN_APART ? 5 : 3);
+		for (uint32_t i = 0; i < count; i++)
+			cr_assert_eq(memcmp(plan_bytes(&p, i), memory + at[i], 64), 0);
+	}
+	pieces[3].iov_base = (void *)(uintptr_t)16;
+	cr_assert_eq(plan_put(&p, &r, pieces, count, PLAN_TOGETHER, &read), count);
+	cr_assert_eq(read, 1);
+	for (uint32_t i = 0; i < count; i++)
+		cr_assert_eq(plan_bytes(&p, count + i) != NULL, i < 3, "the rest lies behind what cannot be read");
+	plan_release(&p);
+}
+
 Test(plan, a_look_is_a_copy_of_its_own)
 {
 	static uint8_t memory[256];
