@@ -23,12 +23,12 @@ bool apart_in_doubt(const struct apart *apart, uint64_t tick)
 	return apart->doubts > 0 && (apart->learns || tick % DOUBT_OF == 0);
 }
 
-bool apart_plan(const struct apart *apart, struct plan *plan, uint64_t tick, bool reversed, struct apart_copy *ret_copy)
+bool apart_plan(const struct apart *apart, struct plan *plan, uint64_t tick, struct apart_copy *ret_copy)
 {
 	uint8_t chosen[APART_FRAMES] = {0}; /* of apart->frames */
 	uint32_t planned = 0, count = 0;
 
-	*ret_copy = (struct apart_copy){.frames = plan->count, .reversed = reversed};
+	*ret_copy = (struct apart_copy){.frames = plan->count};
 	if (!apart)
 		return true;
 	for (uint32_t i = 0; i < apart->count; i++) {
@@ -41,7 +41,7 @@ bool apart_plan(const struct apart *apart, struct plan *plan, uint64_t tick, boo
 		chosen[count++] = (uint8_t)i;
 	}
 	for (uint32_t i = 0; i < count; i++) {
-		const struct apart_frame *frame = &apart->frames[chosen[reversed ? count - 1 - i : i]];
+		const struct apart_frame *frame = &apart->frames[chosen[i]];
 
 		if (plan_add(plan, frame->frame, frame->bytes) == PLAN_FULL)
 			return false;
@@ -63,7 +63,7 @@ const uint8_t *apart_find(const struct apart_copy *copy, const struct plan *plan
 
 		if (pieces[middle].from == addr)
 			found = middle;
-		else if ((pieces[middle].from < addr) != copy->reversed)
+		else if (pieces[middle].from < addr)
 			low = middle + 1;
 		else
 			high = middle;

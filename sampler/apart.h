@@ -76,19 +76,18 @@ struct apart {
 /* Where in a plan the copies lie. */
 struct apart_copy {
 	uint32_t frames, frame_count;    /* pieces, by address */
-	bool reversed;                   /* these, the highest address first */
 	uint32_t fetched, fetched_count; /* pieces, a frame each */
 	uint32_t proven_count;           /* calls that were seen while they were read (links_prove()) */
 };
 
 /* Whether this tick reads what proves the calls of what lies outside the data stack (links_prove()). */
 bool apart_in_doubt(const struct apart *apart, uint64_t tick);
-/* Adds the frames that many ticks meet, or that this one or the one before met, the one at the lowest address first, or last.
+/* Adds the frames that many ticks meet, or that this one or the one before met, by address.
  * `apart` may be NULL. False: out of memory. */
-bool apart_plan(const struct apart *apart, struct plan *plan, uint64_t tick, bool reversed, struct apart_copy *ret_copy);
+bool apart_plan(const struct apart *apart, struct plan *plan, uint64_t tick, struct apart_copy *ret_copy);
 /* The bytes at addr in the copies, or NULL; *ret_bytes: how many. What was fetched is newer. */
 const uint8_t *apart_find(const struct apart_copy *copy, const struct plan *plan, raddr_t addr, uint32_t *ret_bytes);
-/* Reads some more frames, in one go, and adds them to the copies. How many were read, or -errno; -ENOSPC: too many in one look. */
+/* Reads some more frames, in one go, and adds them to the copies. 0 or -errno; -ENOSPC: too many in one look. */
 int apart_fetch(struct apart_copy *copy, struct plan *plan, const struct remote *remote, const struct iovec *frames,
                 uint32_t count, enum plan_put put);
 /* Notes that the stack has a frame there. */

@@ -86,7 +86,7 @@ static void look_until(struct target *target, struct thread *t, struct walker *w
 	while (target->owed_count > 0 && w->now_ns < end_ns) {
 		int err = look_once(target, t, w);
 		bool whole = err == 0, known;
-		struct look now = {.stack = stack, .agreed = t->agreed, .late = t->late};
+		struct look now = {.stack = stack, .agreed = t->agreed};
 
 		if (err == -ESRCH)
 			break;

@@ -71,7 +71,6 @@ int held_add(struct target *target, const struct thread *t, uint16_t status, boo
 		held->t_first_ns = now_ns;
 	held->status = status;
 	held->agreed = t->agreed;
-	held->late = t->late;
 	held->one_copy = one_copy;
 	held->tick = target->tick;
 	held->t_last_ns = now_ns;

@@ -22,11 +22,12 @@
 #define GAP_PIECES    16u /* pieces between two copies, each of which takes some 0.2 to 0.4 µs, are fewer */
 #define STEP_NS       NS_PER_US /* random waits are shorter */
 
-/* Two copies of a thread: what is alike in them was no chance. Where they are alike as a whole and the thread state agreed, that
- * goes for all calls, unless a part was read after the rest (`late`). Else it goes for those on the data stack up to where they part: each of
- * the two was copied there in one piece. */
+/* Two copies of a thread: what is alike in them was no chance, where each was copied in one piece. That goes for all calls where they are alike as a
+ * whole, lie on the data stack, and the thread state agreed; else for those on the data stack up to where the two part. What lies outside is
+ * copied piece by piece: a loop that comes round within a read shows a caller of one round twice between two copies of a callee of the round before and
+ * of the one behind, in the same way again and again, and more often than a call that is true. */
 static bool sight_alike(struct target *target, const struct walker *w, const struct thread *t,
-                        const struct pystack *other, bool agreed, bool late)
+                        const struct pystack *other, bool agreed)
 {
 	bool same_callee;
 	uint32_t alike = stack_alike(&t->seen, other, &same_callee);
@@ -34,7 +35,7 @@ static bool sight_alike(struct target *target, const struct walker *w, const str
 
 	for (uint32_t i = 0; i < alike; i++)
 		t->seen.frames[i].foreign |= other->frames[i].foreign;
-	if (!whole || !agreed || late) {
+	if (!whole || !agreed || t->seen.apart) {
 		uint32_t calls = alike + same_callee;
 
 		for (alike = 0; alike < calls && thread_in_chunks(t, t->seen.frames[alike].frame); alike++)
@@ -78,16 +79,14 @@ static bool plan_gap(struct target *target, const struct thread *t)
 	return true;
 }
 
-/* Two copies in one read, the second with its frames outside the data stack the other way round, and before it. To 3.10: the closer to the
- * leaf, the closer in time. Since 3.11: what is awaited next mostly lies where the one before it lay, so two copies in one order would pair a line
- * with the coroutine of the line before as often as the target comes by.
+/* Two copies in one read.
  * 0: their stacks are alike, and the thread state agrees, so that their calls were seen once more. The stack is in t->seen. */
 static int learn_calls(struct target *target, struct walker *w, struct thread *t)
 {
 	struct copy first;
 	uint32_t piece;
 	uint64_t read_ns;
-	bool agreed, late;
+	bool agreed;
 	int err;
 
 	target->facts.confirms++;
@@ -98,7 +97,8 @@ static int learn_calls(struct target *target, struct walker *w, struct thread *t
 	first = t->copy;
 	if (!plan_gap(target, t))
 		return -ENOMEM;
-	if (!thread_plan(t, w->abi, &target->again, w->tick, PLAN_REVERSED))
+	plan_begin_look(&target->again);
+	if (!thread_plan(t, w->abi, &target->again, w->tick, PLAN_LEARN))
 		return -ENOMEM;
 	piece = target_plan_generation(target, t->interp, &target->again, clock_now_ns());
 	err = plan_read(&target->again, w->remote);
@@ -111,7 +111,6 @@ static int learn_calls(struct target *target, struct walker *w, struct thread *t
 		return err;
 	links_note_foreign(w, t);
 	agreed = t->agreed;
-	late = t->late;
 	pystack_swap(&t->seen, &target->first_copy);
 	t->copy = first;
 	err = look_walk(w, t);
@@ -123,7 +122,7 @@ static int learn_calls(struct target *target, struct walker *w, struct thread *t
 		return -EAGAIN;
 	if (!target->callees)
 		count_proofs(target, w, t);
-	return sight_alike(target, w, t, &target->first_copy, agreed && t->agreed, late || t->late) ? 0 : -EAGAIN;
+	return sight_alike(target, w, t, &target->first_copy, agreed && t->agreed) ? 0 : -EAGAIN;
 }
 
 /* Where frames lie on the heap, only a part of the stack is read, and what it shows is learnt, whole or not. */
@@ -195,9 +194,7 @@ static void count_calls(struct target *target, const struct walker *w, struct th
 static void sight_calls(struct target *target, const struct walker *w, struct thread *t, bool one_copy,
                         const struct look *before)
 {
-	/* Both were read in the same order: what lies outside the data stack can be torn alike (learn_calls()). */
-	bool whole = before && sight_alike(target, w, t, before->stack, before->agreed && t->agreed,
-	                                   before->late || t->late || t->seen.apart);
+	bool whole = before && sight_alike(target, w, t, before->stack, before->agreed && t->agreed);
 
 	if ((one_copy || t->seen.apart) && !whole && t->agreed && !w->plan->slow)
 		target->edges_learnt += calls_sight_once(w, &t->seen, target->edges);
@@ -223,7 +220,7 @@ static bool look_of_held(const struct target *target, const struct walker *w, co
 
 	if (target->held_latest >= target->held_count || held->thread != t->id || held->tick + 1 != w->tick)
 		return false;
-	*ret_look = (struct look){.stack = &held->stack, .agreed = held->agreed, .late = held->late};
+	*ret_look = (struct look){.stack = &held->stack, .agreed = held->agreed};
 	return true;
 }
 

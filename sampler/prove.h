@@ -10,7 +10,7 @@
 
 struct look { /* that was taken just before, as the thread was then */
 	const struct pystack *stack;
-	bool agreed, late;
+	bool agreed;
 };
 
 /* Judges the calls in t->seen: 0 when all are known, at once or after having been seen alike in two copies of one read.

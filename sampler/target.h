@@ -54,8 +54,8 @@ struct held {
 	uint32_t thread; /* id */
 	uint32_t count;
 	uint16_t status;
-	bool agreed, late; /* as struct thread's, of the latest one */
-	bool one_copy;     /* all frames lie on the data stack, and were read without interruption */
+	bool agreed;   /* as struct thread's, of the latest one */
+	bool one_copy; /* all frames lie on the data stack, and were read without interruption */
 	uint64_t tick;     /* of the latest one */
 	uint64_t t_first_ns, t_last_ns, weight_ns;
 	struct pystack stack;

@@ -71,14 +71,13 @@ static bool plan_heap(struct thread *t, const struct pyabi *abi, struct plan *pl
 	t->copy.expected = t->heap_expected > 0 || (order == PLAN_SAMPLE && !guess);
 	t->copy.heap_count = t->copy.expected ? t->heap_expected : t->heap_count;
 	t->copy.heap_others = t->copy.expected ? t->heap_others : 0;
-	t->copy.reversed = order == PLAN_REVERSED;
 	t->heap_expected = t->heap_others = 0;
 	t->copy.instant = PLAN_FULL;
 	if (order == PLAN_SAMPLE && t->copy.heap_count > 0)
 		t->copy.instant = plan_add(plan, t->tstate + (uint64_t)abi->tstate.frame, 8);
 	t->copy.heap = plan->count;
 	for (uint32_t i = 0; i < t->copy.heap_count; i++) {
-		if (!plan_heap_frame(t, abi, plan, t->copy.reversed ? t->copy.heap_count - 1 - i : i))
+		if (!plan_heap_frame(t, abi, plan, i))
 			return false;
 	}
 	return true;
@@ -164,15 +163,13 @@ bool thread_plan(struct thread *t, const struct pyabi *abi, struct plan *plan, u
 	if (abi->frames == FRAMES_HEAP)
 		return plan_heap(t, abi, plan, tick, order) && plan_head(t, abi, plan) && plan_heap_again(t, abi, plan) &&
 		       plan_chunks(t, plan);
-	if (order == PLAN_REVERSED)
-		return apart_plan(t->apart, plan, tick, true, &t->copy.apart) && plan_chunks(t, plan) && plan_head(t, abi, plan);
 	if (order == PLAN_SAMPLE && t->apart && t->apart->count > 0) {
 		if (!plan_head(t, abi, plan))
 			return false;
 		t->copy.head_first = true;
-		return plan_chunks(t, plan) && apart_plan(t->apart, plan, tick, false, &t->copy.apart);
+		return plan_chunks(t, plan) && apart_plan(t->apart, plan, tick, &t->copy.apart);
 	}
-	return plan_chunks(t, plan) && plan_head(t, abi, plan) && apart_plan(t->apart, plan, tick, false, &t->copy.apart);
+	return plan_chunks(t, plan) && plan_head(t, abi, plan) && apart_plan(t->apart, plan, tick, &t->copy.apart);
 }
 
 static bool make_heap_room(struct thread *t, uint32_t count)

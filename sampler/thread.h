@@ -53,13 +53,12 @@ struct copy {
 	uint32_t instant;          /* of the current frame's address before all else was copied; PLAN_FULL: it was not */
 	bool expected;             /* these are the chain that led to one frame, and what is not among them is not looked for */
 	uint32_t again;            /* … and HEAP_AGAIN of them were copied a second time from this piece on, innermost first; 0: they were not */
-	bool reversed;             /* the heap frames come in the opposite order */
 };
 
 /* The piece that holds the copy of the k-th heap frame of the guess. */
 static inline uint32_t copy_heap_piece(const struct copy *copy, uint32_t k)
 {
-	return copy->heap + (copy->reversed ? copy->heap_count - 1 - k : k);
+	return copy->heap + k;
 }
 
 struct run {
@@ -154,16 +153,14 @@ struct thread {
 };
 
 enum plan_order {
-	PLAN_SAMPLE,   /* where frames lie outside the data stack, the thread state comes first, and tells which of them ran (running.h); but not in a
-	                * tick that reads what proves calls */
-	PLAN_LEARN,    /* it always comes behind the data stack: right before what it is to agree with */
-	PLAN_REVERSED, /* what lies outside the other way round, and before the data stack */
+	PLAN_SAMPLE, /* where frames lie outside the data stack, the thread state comes first, and tells which of them ran (running.h); but not in a
+	              * tick that reads what proves calls */
+	PLAN_LEARN, /* it always comes behind the data stack: right before what it is to agree with */
 };
 
 /* Adds what this thread's sample must read and notes in t->copy where it will be. The data stack comes first, with that one exception: a line of
  * memory that was read stops the target for a moment when it next stores there, and what is copied in that moment is no random one.
- * Heap frames of versions that have no data stack are read outermost first, and what lies outside the data stack by address; both the
- * other way round where reversed. False: out of memory. */
+ * Heap frames of versions that have no data stack are read outermost first, and what lies outside the data stack by address. False: out of memory. */
 bool thread_plan(struct thread *t, const struct pyabi *abi, struct plan *plan, uint64_t tick, enum plan_order order);
 /* Adds nothing but its data stack; after plan_read(), thread_read_state() reads what else a walk needs. False: out of memory, or it cannot
  * be read. */

@@ -27,6 +27,11 @@ class Oracle(unittest.TestCase):
         self.judge(python, "passing", 3 * SECONDS)
 
     @support.on(support.each_version)
+    def check_passing_at_a_fixed_rate(self, python):
+        """The same where two copies of one read are one round of the loop apart: they are torn alike more often than they are whole."""
+        self.judge(python, "passing", 2 * SECONDS, "10000")
+
+    @support.on(support.each_version)
     def check_generators(self, python):
         """A loop of a microsecond, in which C resumes one generator where it resumed another an instant ago."""
         self.judge(python, "generators", SECONDS)

@@ -23,7 +23,7 @@ static uint32_t planned(const struct apart *apart, uint64_t tick)
 	struct apart_copy copy;
 	struct plan plan = {0};
 
-	cr_assert(apart_plan(apart, &plan, tick, false, &copy));
+	cr_assert(apart_plan(apart, &plan, tick, &copy));
 	plan_release(&plan);
 	return copy.frame_count;
 }
@@ -84,7 +84,7 @@ Test(apart, what_is_fetched_is_found_and_newer_than_what_was_copied)
 	memory[0] = 1;
 	memory[1024] = 2;
 	apart_note(apart, from, BYTES, 1);
-	cr_assert(apart_plan(apart, &plan, 1, false, &copy));
+	cr_assert(apart_plan(apart, &plan, 1, &copy));
 	cr_assert(plan_reserve(&plan, 1024));
 	cr_assert_eq(plan_read(&plan, &remote), 0);
 	cr_assert_eq(*apart_find(&copy, &plan, from, &bytes), 1);

@@ -164,30 +164,3 @@ Test(plan, the_thread_state_is_read_before_what_it_tells_of)
 	free(t.chunks);
 	free(t.apart);
 }
-
-/* The second copy of a double read takes what lies outside the data stack in the other order: what is torn in the first one is not in it. */
-Test(plan, reversed_reads_outside_frames_first_from_the_highest)
-{
-	static struct thread t; /* large */
-	struct plan p = {0};
-	const raddr_t frames[] = {0x20000, 0x30000, 0x50000};
-
-	make_thread(&t);
-	for (int i = 0; i < 3; i++)
-		apart_note(t.apart, frames[i], 88, 1);
-	cr_assert(thread_plan(&t, pyabi_table(3, 12), &p, 1, PLAN_REVERSED));
-	cr_assert_lt(t.copy.apart.frames, t.copy.chunks);
-	cr_assert_eq(t.copy.apart.frame_count, 3);
-	for (int i = 0; i < 3; i++) {
-		struct piece *piece = &p.pieces[t.copy.apart.frames + 2 - (uint32_t)i];
-		uint32_t bytes;
-
-		cr_assert_eq(piece->from, frames[i]);
-		piece->ok = true;
-		cr_assert_eq(apart_find(&t.copy.apart, &p, frames[i], &bytes), p.memory + piece->at);
-		cr_assert_eq(bytes, 88);
-	}
-	plan_release(&p);
-	free(t.chunks);
-	free(t.apart);
-}
