@@ -16,6 +16,7 @@ struct affinity {
 	bool known;
 	bool at_once; /* the thread is let in at once when it wakes on a CPU that others want, too */
 	int at;       /* the CPU that it is bound to by affinity_go(); -1: none */
+	uint32_t targets;  /* that it may go to (near.h) */
 	uint32_t waits;    /* so many times in a row it had to wait there for its turn */
 	uint64_t away_ns;  /* so long it kept away when it last had to, … */
 	uint64_t until_ns; /* … until then: it is not bound to any before */

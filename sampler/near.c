@@ -8,6 +8,7 @@
 #include "sampler/record.h"
 #include "sampler/target.h"
 
+/* By the number of targets, all of which it costs something: */
 #define EACH_NS      (10 * NS_PER_MS)  /* no more often than this, … */
 #define SOON_NS      (2 * NS_PER_MS)   /* … or this, while calls are being learnt; … */
 #define SOON_MOST    500u              /* … so many in a row, … */
@@ -22,6 +23,7 @@
 void near_join(struct target *target, struct affinity *affinity)
 {
 	target->near.affinity = affinity;
+	affinity->targets++;
 	affinity_avoid(affinity, target->proc.pid);
 }
 
@@ -73,15 +75,15 @@ void near_note(struct target *target, const struct thread *t, uint16_t status)
 static bool is_wanted(struct target *target, uint64_t now_ns)
 {
 	struct near *near = &target->near;
-	uint64_t since_ns = now_ns - near->t_tried_ns;
+	uint64_t targets = near->affinity->targets, since_ns = now_ns - near->t_tried_ns;
 
 	if (target->exact)
 		return false;
-	if (target->interval_ns >= EACH_NS)
+	if (target->interval_ns >= targets * EACH_NS)
 		return true;
-	if (target->owed_count == 0 || since_ns < SOON_NS)
+	if (target->owed_count == 0 || since_ns < targets * SOON_NS)
 		return false;
-	if (since_ns >= EACH_NS) {
+	if (since_ns >= targets * EACH_NS) {
 		if (near->soon_used > 0 && ++near->others % SOON_EACH == 0)
 			near->soon_used--;
 		return true;
@@ -172,8 +174,13 @@ bool near_serves(const struct target *target, uint64_t now_ns)
 	return target->near.t_there_ns != 0 && now_ns - target->near.t_there_ns < SERVE_NS;
 }
 
-void near_end(struct target *target)
+void near_leave(struct target *target)
 {
-	if (target->near.affinity)
-		affinity_leave(target->near.affinity);
+	struct affinity *a = target->near.affinity;
+
+	target->near.affinity = NULL;
+	if (!a)
+		return;
+	a->targets--;
+	affinity_leave(a);
 }

@@ -43,7 +43,7 @@ bool near_look(struct target *target, struct thread *t, struct walker *w);
 bool near_stood(const struct target *target, const struct thread *t);
 /* Whether such ticks are had, so that others need not find out what they will show. */
 bool near_serves(const struct target *target, uint64_t now_ns);
-/* There will be none any more. */
-void near_end(struct target *target);
+/* There will be none of it any more. */
+void near_leave(struct target *target);
 
 #endif

@@ -283,7 +283,7 @@ void paces_finish(struct paces *paces)
 		for (uint32_t k = 0; k < paces->items[i].count; k++) {
 			struct target *target = paces->items[i].seats[k].target;
 
-			near_end(target);
+			near_leave(target);
 			burst_settle(target, settled_ns);
 			target_finish(target, clock_now_ns(), TARGET_DETACHED);
 		}

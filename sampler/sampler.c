@@ -105,6 +105,7 @@ static void end_target(void *sampler, struct target *target, int err)
 	struct sampler *s = sampler;
 	uint64_t one = 1;
 
+	near_leave(target);
 	target->execed = err == -ESTALE;
 	if (target->codes)
 		target_finish(target, clock_now_ns(), event_of(err));

@@ -90,7 +90,7 @@ Test(near, at_low_rates_each_tick_is_where_the_target_runs, .timeout = 20)
 	}
 	cr_expect(near_serves(target, NOW_NS + 3 * target->interval_ns));
 	cr_expect_not(near_serves(target, NOW_NS + NS_PER_S));
-	near_end(target);
+	near_leave(target);
 	cr_expect(affinity.at < 0);
 	end();
 }
@@ -109,6 +109,28 @@ Test(near, at_high_rates_some_are_while_samples_are_owed, .timeout = 20)
 	cr_expect(near_begin(target, NOW_NS + 20 * NS_PER_MS), "10 kHz");
 	target->interval_ns = 0;
 	cr_expect(near_begin(target, NOW_NS + 30 * NS_PER_MS), "unthrottled");
+	end();
+}
+
+Test(near, the_more_targets_the_more_seldom_each_is_gone_to, .timeout = 20)
+{
+	static struct target other;
+
+	begin(true, 10 * NS_PER_MS);
+	other.proc.pid = child;
+	near_join(&other, &affinity);
+	cr_expect_not(near_begin(target, NOW_NS), "as often as this one of them is");
+	target->owed_count = 1;
+	cr_expect(near_begin(target, NOW_NS));
+	cr_expect_not(near_begin(target, NOW_NS + 15 * NS_PER_MS));
+	cr_expect(near_begin(target, NOW_NS + 20 * NS_PER_MS));
+	target->owed_count = 0;
+	target->interval_ns = 20 * NS_PER_MS;
+	cr_expect(near_begin(target, NOW_NS + 21 * NS_PER_MS), "a low rate is 50 Hz now");
+	target->interval_ns = 10 * NS_PER_MS;
+	near_leave(&other);
+	near_leave(&other); /* once is enough */
+	cr_expect(near_begin(target, NOW_NS + 31 * NS_PER_MS));
 	end();
 }
 
