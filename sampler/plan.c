@@ -251,9 +251,9 @@ uint32_t plan_put(struct plan *p, const struct remote *r, const struct iovec *fr
 		p->read_bytes += segment->iov_len;
 	}
 	*ret_read = remote_readv(r, p->local, p->from, segments);
-	read_to = *ret_read <= 0                  ? 0
-	          : (uint32_t)*ret_read == segments ? p->used_bytes
-	                                            : (uint32_t)((uint8_t *)p->local[*ret_read].iov_base - p->memory);
+	read_to = p->used_bytes;
+	if (*ret_read < (int)segments)
+		read_to = *ret_read > 0 ? (uint32_t)((uint8_t *)p->local[*ret_read].iov_base - p->memory) : 0;
 	for (uint32_t i = first; i < p->count; i++)
 		p->pieces[i].ok = p->pieces[i].at < read_to;
 	p->reads++;
