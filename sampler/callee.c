@@ -12,7 +12,7 @@
 
 #define WINDOW          HEAP_AGAIN
 #define ARGUMENTS       16
-#define READS_MAX       256u
+#define READS_LATEST    256u
 #define EXTRAS          4u   /* others, between the two copies */
 #define OBJECT_HEAD     16   /* PyObject_HEAD: the count of references can change */
 
@@ -248,12 +248,7 @@ static bool learn_window(struct callees *c, struct walker *w, struct window *v, 
 static void note_read(struct thread *t, struct walker *w, bool alike)
 {
 	t->stood = alike;
-	t->reads++;
-	t->alike += alike;
-	if (t->reads > READS_MAX) {
-		t->reads /= 2;
-		t->alike /= 2;
-	}
+	thread_count_read(t, alike, READS_LATEST);
 	w->moves = thread_moves(t);
 }
 

@@ -19,15 +19,17 @@
 #define GROWTHS       8  /* of those on the heap may have come closer only, by what they told to copy */
 #define CONFIRM_OF    16 /* of so many such samples that lie on the data stack as a whole, one is confirmed */
 #define DOUBTS        64 /* looks in which more is read to learn the calls of frames outside the data stack */
+#define READS_LATEST  64u
+#define READS_LEAST   16u /* of these: by then a thread that stands is known for that */
 #define GAP_PIECES    16u /* pieces between two copies, each of which takes some 0.2 to 0.4 µs, are fewer */
 #define STEP_NS       NS_PER_US /* random waits are shorter */
 
 /* Two copies of a thread: what is alike in them was no chance, where each was copied in one piece. That goes for all calls where they are alike as a
- * whole, lie on the data stack, and the thread state agreed; else for those on the data stack up to where the two part. What lies outside is
+ * whole, lie on the data stack, or are of a thread that `stands`, and the thread state agreed; else for those on the data stack up to where the two part. What lies outside is
  * copied piece by piece: a loop that comes round within a read shows a caller of one round twice between two copies of a callee of the round before and
  * of the one behind, in the same way again and again, and more often than a call that is true. */
 static bool sight_alike(struct target *target, const struct walker *w, const struct thread *t,
-                        const struct pystack *other, bool agreed)
+                        const struct pystack *other, bool agreed, bool stands)
 {
 	bool same_callee;
 	uint32_t alike = stack_alike(&t->seen, other, &same_callee);
@@ -35,7 +37,7 @@ static bool sight_alike(struct target *target, const struct walker *w, const str
 
 	for (uint32_t i = 0; i < alike; i++)
 		t->seen.frames[i].foreign |= other->frames[i].foreign;
-	if (!whole || !agreed || t->seen.apart) {
+	if (!whole || !agreed || (t->seen.apart && !stands)) {
 		uint32_t calls = alike + same_callee;
 
 		for (alike = 0; alike < calls && thread_in_chunks(t, t->seen.frames[alike].frame); alike++)
@@ -79,14 +81,32 @@ static bool plan_gap(struct target *target, const struct thread *t)
 	return true;
 }
 
+/* Whether the thread is blocked, and how many turns it has had. */
+static bool is_blocked(struct thread *t, uint64_t now_ns, uint64_t *ret_slices)
+{
+	return t->oncpu.state != ONCPU_RUNNABLE && oncpu_slices(&t->oncpu, ret_slices) && oncpu_ask(&t->oncpu, now_ns) == 0 &&
+	       t->oncpu.state != ONCPU_RUNNABLE;
+}
+
+/* Whether what it has outside the data stack can be taken from two copies, too: it was blocked meanwhile, or nearly all double reads of late have found it as
+ * it was, as one that computes in C for long. */
+static bool stands(struct thread *t, const struct pystack *other, bool blocked)
+{
+	bool same_callee;
+	uint32_t alike = stack_alike(&t->seen, other, &same_callee);
+
+	thread_count_read(t, alike == t->seen.depth && alike == other->depth, READS_LATEST);
+	return blocked || (t->reads >= READS_LEAST && !thread_moves(t));
+}
+
 /* Two copies in one read.
  * 0: their stacks are alike, and the thread state agrees, so that their calls were seen once more. The stack is in t->seen. */
 static int learn_calls(struct target *target, struct walker *w, struct thread *t)
 {
 	struct copy first;
 	uint32_t piece;
-	uint64_t read_ns;
-	bool agreed;
+	uint64_t read_ns, slices, slices_after;
+	bool agreed, blocked = t->apart && is_blocked(t, w->now_ns, &slices);
 	int err;
 
 	target->facts.confirms++;
@@ -105,6 +125,7 @@ static int learn_calls(struct target *target, struct walker *w, struct thread *t
 	if (err)
 		return err;
 	read_ns = clock_now_ns();
+	blocked = blocked && oncpu_slices(&t->oncpu, &slices_after) && slices_after == slices;
 	w->plan = &target->again;
 	err = look_walk(w, t);
 	if (err)
@@ -122,7 +143,7 @@ static int learn_calls(struct target *target, struct walker *w, struct thread *t
 		return -EAGAIN;
 	if (!target->callees)
 		count_proofs(target, w, t);
-	return sight_alike(target, w, t, &target->first_copy, agreed && t->agreed) ? 0 : -EAGAIN;
+	return sight_alike(target, w, t, &target->first_copy, agreed && t->agreed, stands(t, &target->first_copy, blocked)) ? 0 : -EAGAIN;
 }
 
 /* Where frames lie on the heap, only a part of the stack is read, and what it shows is learnt, whole or not. */
@@ -194,7 +215,7 @@ static void count_calls(struct target *target, const struct walker *w, struct th
 static void sight_calls(struct target *target, const struct walker *w, struct thread *t, bool one_copy,
                         const struct look *before)
 {
-	bool whole = before && sight_alike(target, w, t, before->stack, before->agreed && t->agreed);
+	bool whole = before && sight_alike(target, w, t, before->stack, before->agreed && t->agreed, false);
 
 	if ((one_copy || t->seen.apart) && !whole && t->agreed && !w->plan->slow)
 		target->edges_learnt += calls_sight_once(w, &t->seen, target->edges);

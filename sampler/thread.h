@@ -141,9 +141,9 @@ struct thread {
 	uint64_t still_ticks, still_ns; /* of the target's, up to which its samples are in the run */
 	uint64_t t_still_ns;            /* and when that was */
 
-	/* Frames on the heap: double reads of late, and those of them that were alike throughout. */
+	/* Double reads of late, and those of them that were alike throughout. */
 	uint32_t reads, alike;
-	bool stood; /* the latest one was */
+	bool stood; /* the latest one was (frames on the heap) */
 
 	uint64_t base_attempt_ns; /* target_base_ns() of the previous attempt; 0: none */
 	struct oncpu oncpu;
@@ -195,6 +195,17 @@ int thread_find_chunks(struct thread *t, const struct remote *r, raddr_t newest)
 /* Gives back the memory that only a read needs. */
 void thread_slim(struct thread *t);
 void thread_release(struct thread *t);
+
+/* Counts a double read, and whether its two copies were alike throughout; of the latest so many. */
+static inline void thread_count_read(struct thread *t, bool alike, uint32_t latest)
+{
+	t->reads++;
+	t->alike += alike;
+	if (t->reads > latest) {
+		t->reads /= 2;
+		t->alike /= 2;
+	}
+}
 
 /* Whether so much moves in this thread that copies which are alike may be so by chance. */
 static inline bool thread_moves(const struct thread *t)
