@@ -286,7 +286,7 @@ void bracket_calls(struct target *target, struct walker *w, struct thread *t)
 	plan_clear(p);
 	if (count == 0 || !plan_reserve(p, (uint32_t)bytes))
 		return;
-	first = plan_put(p, w->remote, pieces, piece_count, PLAN_APART, &read);
+	first = plan_put(p, w->remote, pieces, piece_count, PLAN_SINGLY, &read);
 	target->facts.confirms++;
 	if (first == PLAN_FULL || p->slow_fetch)
 		return;

@@ -358,7 +358,7 @@ void links_prove(struct walker *w, struct thread *t)
 	if (count == 0)
 		return;
 	t->apart->doubts--;
-	if (apart_fetch(copy, w->plan, w->remote, frames, 3 * count, PLAN_APART) < 0)
+	if (apart_fetch(copy, w->plan, w->remote, frames, 3 * count, PLAN_SINGLY) < 0)
 		return;
 	first = copy->fetched + copy->fetched_count - 3 * count;
 	for (uint32_t i = 0; i < 3 * count; i++)

@@ -46,7 +46,7 @@ struct plan {
 #define PLAN_PUT_GAP 128u /* bytes between two pieces of plan_put() that are read along */
 
 enum plan_put {
-	PLAN_APART,    /* a segment for each piece, in their order: copies of instants that follow one another */
+	PLAN_SINGLY,   /* a segment for each piece, in their order: copies of instants that follow one another */
 	PLAN_TOGETHER, /* one for those that follow one another in the list, and lie together */
 };
 

@@ -45,7 +45,7 @@ static bool leads_on(struct target *target, struct walker *w, struct thread *t, 
 	plan_clear(p);
 	if (!plan_reserve(p, 3 * (head_bytes + 16)))
 		return false;
-	first = plan_put(p, w->remote, pieces, 3, PLAN_APART, &read);
+	first = plan_put(p, w->remote, pieces, 3, PLAN_SINGLY, &read);
 	target->facts.confirms++;
 	if (first == PLAN_FULL || read != 3)
 		return false;
@@ -79,7 +79,7 @@ bool polling_links(struct target *target, struct walker *w, struct thread *t)
 	plan_clear(p);
 	if (count == 0 || !plan_reserve(p, count * (head_bytes + 16)))
 		return false;
-	first = plan_put(p, w->remote, pieces, count, PLAN_APART, &read);
+	first = plan_put(p, w->remote, pieces, count, PLAN_SINGLY, &read);
 	target->facts.confirms++;
 	if (first == PLAN_FULL)
 		return false;

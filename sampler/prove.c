@@ -81,7 +81,7 @@ static bool plan_gap(struct target *target, const struct thread *t)
 	return true;
 }
 
-/* Whether the thread is blocked, and how many turns it has had. */
+/* Whether the thread is blocked; and how many turns it has had: as long as that is the same, it has not run. */
 static bool is_blocked(struct thread *t, uint64_t now_ns, uint64_t *ret_slices)
 {
 	return t->oncpu.state != ONCPU_RUNNABLE && oncpu_slices(&t->oncpu, ret_slices) && oncpu_ask(&t->oncpu, now_ns) == 0 &&

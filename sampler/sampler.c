@@ -103,15 +103,13 @@ static enum target_event event_of(int err)
 static void end_target(void *sampler, struct target *target, int err)
 {
 	struct sampler *s = sampler;
-	uint64_t one = 1;
 
 	near_leave(target);
 	target->execed = err == -ESTALE;
 	if (target->codes)
 		target_finish(target, clock_now_ns(), event_of(err));
 	mailbox_put(&s->ended, &target->letter);
-	if (write(s->event_fd, &one, sizeof(one)) < 0)
-		return; /* full: it is readable already */
+	(void)eventfd_write(s->event_fd, 1); /* full: it is readable already */
 }
 
 static void adopt_added(struct sampler *s)

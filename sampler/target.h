@@ -56,7 +56,7 @@ struct held {
 	uint16_t status;
 	bool agreed;   /* as struct thread's, of the latest one */
 	bool one_copy; /* all frames lie on the data stack, and were read without interruption */
-	uint64_t tick;     /* of the latest one */
+	uint64_t tick; /* of the latest one */
 	uint64_t t_first_ns, t_last_ns, weight_ns;
 	struct pystack stack;
 	struct pystack other; /* the first whole one since with the same function innermost; empty: none yet */

@@ -135,7 +135,7 @@ bool thread_read_state(struct thread *t, const struct pyabi *abi, struct plan *p
 			.iov_len = 8};
 	if (!plan_reserve(plan, (uint32_t)abi->tstate.bytes + 16 * (CFRAMES_MAX + 1)))
 		return false;
-	t->copy.head = plan_put(plan, remote, pieces, count, PLAN_APART, &read);
+	t->copy.head = plan_put(plan, remote, pieces, count, PLAN_SINGLY, &read);
 	t->copy.late_head = true;
 	t->copy.cframes = t->copy.head + 1;
 	t->copy.cframe_count = t->cframe_count;

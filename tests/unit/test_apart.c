@@ -91,11 +91,11 @@ Test(apart, what_is_fetched_is_found_and_newer_than_what_was_copied)
 	cr_assert_eq(bytes, BYTES);
 	cr_assert_null(apart_find(&copy, &plan, from + 1024, &bytes));
 	memory[0] = 3;
-	cr_assert_eq(apart_fetch(&copy, &plan, &remote, frames, 2, PLAN_APART), 0);
+	cr_assert_eq(apart_fetch(&copy, &plan, &remote, frames, 2, PLAN_SINGLY), 0);
 	cr_assert_eq(*apart_find(&copy, &plan, from, &bytes), 3);
 	cr_assert_eq(*apart_find(&copy, &plan, from + 1024, &bytes), 2);
 	frames[0].iov_base = (void *)(uintptr_t)16;
-	cr_assert_leq(apart_fetch(&copy, &plan, &remote, frames, 1, PLAN_APART), 0);
+	cr_assert_leq(apart_fetch(&copy, &plan, &remote, frames, 1, PLAN_SINGLY), 0);
 	cr_assert_null(apart_find(&copy, &plan, 16, &bytes));
 	plan_release(&plan);
 	free(apart);

@@ -52,11 +52,11 @@ Test(plan, what_is_put_together_is_one_segment_where_it_lies_together)
 		memory[i] = (uint8_t)(i * 7 + i / 256);
 	for (uint32_t i = 0; i < count; i++)
 		pieces[i] = (struct iovec){.iov_base = memory + at[i], .iov_len = 64};
-	for (enum plan_put put = PLAN_APART; put <= PLAN_TOGETHER; put++) {
+	for (enum plan_put put = PLAN_SINGLY; put <= PLAN_TOGETHER; put++) {
 		plan_clear(&p);
 		cr_assert(plan_reserve(&p, count * (64 + PLAN_PUT_GAP)));
 		cr_assert_eq(plan_put(&p, &r, pieces, count, put, &read), 0);
-		cr_assert_eq(read, put == PLAN_APART ? 5 : 3);
+		cr_assert_eq(read, put == PLAN_SINGLY ? 5 : 3);
 		for (uint32_t i = 0; i < count; i++)
 			cr_assert_eq(memcmp(plan_bytes(&p, i), memory + at[i], 64), 0);
 	}
