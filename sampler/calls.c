@@ -62,25 +62,23 @@ static bool has_site(const struct call *call)
 	return !is_foreign(call) && site_can_call(call);
 }
 
-/* A caller whose instruction is specialised for C does not run a Python function in the same loop, nor does one that reads a plain
- * attribute. */
-static bool can_call(const struct call *call)
+/* A caller whose instruction is specialised for another function mostly calls that one. */
+static bool calls_another(const struct call *call)
 {
 	const struct place *place = call->context;
 	const struct code *code = codes_find(place->w->codes, place->caller->code);
 
-	return !code || bytecode_may_call(place->w->abi, place->w->remote, code, place->caller->offset);
+	return code && place->callee &&
+	       bytecode_calls_another(place->w->abi, place->w->remote, code, place->caller->offset, place->callee->version);
 }
 
-/* The same of a callee that has been left: what lies there may be the frame of the next one, of which its link was written first. */
+/* A caller whose instruction is specialised for C does not run a Python function in the same loop, nor does one that reads a plain attribute. */
 static bool can_have_called(const struct call *call)
 {
 	const struct place *place = call->context;
 	const struct code *code = codes_find(place->w->codes, place->caller->code);
 
-	return can_call(call) && (!code || !place->callee ||
-	                          !bytecode_calls_another(place->w->abi, place->w->remote, code, place->caller->offset,
-	                                                  place->callee->version));
+	return !code || (bytecode_may_call(place->w->abi, place->w->remote, code, place->caller->offset) && !calls_another(call));
 }
 
 static enum called called_of(const struct pyframe *frame, const struct code *code)
@@ -115,7 +113,7 @@ static bool each_call(const struct walker *w, const struct pystack *stack, uint3
 			                    .seldom = caller_code && code_calls_seldom(caller_code, stack->frames[i - 1].offset),
 			                    .given = !caller_code || caller_code->given,
 			                    .placed = stack->frames[i].placed,
-			                    .can_be = i > 0 && stack->frames[i].direct ? can_call : NULL,
+			                    .can_be = i > 0 && stack->frames[i].direct ? can_have_called : NULL,
 			                    .context = &place,
 			                    .proven = stack->frames[i].proven,
 			                    .adjacent = i > 0 && is_adjacent(&stack->frames[i - 1], &stack->frames[i])};
@@ -186,11 +184,13 @@ static bool call_rare(void *context, const struct call *call)
 	                                          (!call->can_be || call->can_be(call)));
 }
 
+/* Two copies of a loop that keeps step with them are torn alike: a caller at one call, with what it calls by the next. */
 static bool sight(void *context, const struct call *call)
 {
 	struct sighting *s = context;
+	const struct place *place = call->context;
 
-	if (has_site(call))
+	if (has_site(call) && !(place->w->moves && call->can_be && calls_another(call)))
 		s->learnt |= edges_sight(s->edges, call, s->now_ns);
 	return true;
 }
@@ -264,7 +264,7 @@ static bool sight_adjacent(void *context, const struct call *call)
 	struct comparison *c = context;
 	const struct place *place = call->context;
 
-	if (call->adjacent && is_alike(c, place->caller) && has_site(call))
+	if (call->adjacent && is_alike(c, place->caller) && has_site(call) && !(call->can_be && calls_another(call)))
 		c->s.learnt |= edges_sight_edge(c->s.edges, call, c->s.now_ns);
 	return true;
 }
@@ -349,17 +349,14 @@ bool calls_know_pair(const struct walker *w, raddr_t caller, raddr_t callee, con
 static bool sight_left(void *context, const struct call *call)
 {
 	struct sighting *s = context;
-	struct call left = *call;
 
-	if (left.can_be)
-		left.can_be = can_have_called;
 	/* A generator's frame was copied later than what it called: what has been left by then says nothing of where it was called. */
 	if (!call->adjacent || !has_site(call))
 		s->learnt = edges_has(s->edges, call->key);
 	else if (s->apart)
-		s->learnt = edges_sight_left_single(s->edges, &left, s->now_ns);
+		s->learnt = edges_sight_left_single(s->edges, call, s->now_ns);
 	else
-		s->learnt = edges_sight_left(s->edges, &left, s->now_ns);
+		s->learnt = edges_sight_left(s->edges, call, s->now_ns);
 	return true;
 }
 
