@@ -149,7 +149,10 @@ def stopped(program, stops, seed, parallel):
     target = program.process.pid
     with together.window(target) if parallel else contextlib.nullcontext(), one_cpu(target):
         command = [TRUTH, str(target), str(stops), str(seed)]
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300)
+        done = subprocess.run(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300,
+            preexec_fn=together.go_first if parallel else None,  # pylint: disable=subprocess-popen-preexec-fn
+        )
     if done.returncode != 0:
         raise RuntimeError("truth: exit status %d: %s" % (done.returncode, done.stderr.decode()[-300:]))
     return done.stdout

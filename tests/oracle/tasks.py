@@ -5,6 +5,8 @@ import asyncio
 import gc
 import sys
 
+ROUNDS = 1000  # of the event loop between collections: not a time, of which a program that is stopped has less to itself
+
 GRAMMAR = {
     "": ["main"],
     "*": [("_remove", "/_weakrefset.py")],  # of the set of all tasks
@@ -103,7 +105,8 @@ async def program():
     sys.stdout.write("READY\n")
     sys.stdout.flush()
     while tasks:
-        await asyncio.sleep(0.02)
+        for _ in range(ROUNDS):
+            await asyncio.sleep(0)
         gc.collect()
 
 
