@@ -80,6 +80,12 @@ struct apart_copy {
 	uint32_t proven_count;           /* calls that were seen while they were read (links_prove()) */
 };
 
+/* Whether the stack has anything outside the data stack now, or had lately. */
+static inline bool apart_any(const struct apart *apart)
+{
+	return apart && apart->count > 0;
+}
+
 /* Whether this tick reads what proves the calls of what lies outside the data stack (links_prove()). */
 bool apart_in_doubt(const struct apart *apart, uint64_t tick);
 /* Adds the frames that many ticks meet, or that this one or the one before met, by address.

@@ -151,7 +151,8 @@ void burst_settle(struct target *target, uint64_t end_ns)
 	                   .remote = &target->remote,
 	                   .codes = target->codes,
 	                   .edges = target->edges,
-	                   .resumed = &target->resumed};
+	                   .resumed = &target->resumed,
+	                   .ends = &target->ends};
 
 	if (target->interval_ns == 0)
 		return;

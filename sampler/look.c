@@ -171,7 +171,7 @@ static int walk_frames(struct walker *w, struct thread *t, raddr_t current)
 	raddr_t leaf;
 	int err;
 
-	w->chase = t->apart && t->apart->count > 0;
+	w->chase = apart_any(t->apart);
 	for (;;) {
 		err = walk_up(w, t, current, &leaf);
 		if (err == -EPROTO)
@@ -216,44 +216,25 @@ static int walk_frames(struct walker *w, struct thread *t, raddr_t current)
 	return t->looks < FIRST_LOOKS ? -EAGAIN : 0;
 }
 
-/* The data stack's leaf, as the latest walk found it. NULL: none. */
-static const struct pyframe *data_stack_leaf(const struct thread *t)
+/* What lies above it was called since. */
+static bool cut_to_running(struct thread *t, const struct running *running)
 {
-	for (uint32_t i = t->seen.depth; i-- > 0;)
-		if (thread_in_chunks(t, t->seen.frames[i].frame))
-			return &t->seen.frames[i];
-	return NULL;
+	for (uint32_t i = t->seen.depth; i-- > 0;) {
+		if (t->seen.frames[i].frame != running->frame)
+			continue;
+		if (t->seen.frames[i].code != running->code)
+			return false;
+		cut_to(t, i + 1);
+		return true;
+	}
+	return false;
 }
 
-/* Notes which generator ran, what had resumed it, and what has been the leaf since. */
-static void note_running(struct walker *w, const struct thread *t, const struct running *running, bool told)
-{
-	const struct pyframe *leaf = told ? data_stack_leaf(t) : NULL;
-
-	w->ran = running->code;
-	w->resumer = running->resumer;
-	if (told && w->beyond)
-		w->leaf = w->beyond;
-	else if (leaf)
-		w->leaf = leaf->code;
-}
-
-/* Cuts the generators off that stand on the data stack's leaf: none of them ran. */
-static void cut_generators(struct thread *t)
-{
-	uint32_t depth = t->seen.depth;
-
-	while (depth > 0 && !thread_in_chunks(t, t->seen.frames[depth - 1].frame))
-		depth--;
-	cut_to(t, depth);
-}
-
-/* The data stack, and the thread state, which was copied before it: each is taken for what it tells of its own instant (running.h). */
+/* The data stack, and the thread state, which was copied before it, and tells which function ran (running.h). */
 static int walk_instants(struct walker *w, struct thread *t, raddr_t current)
 {
 	raddr_t named = running_named(w, t, current), leaf;
 	struct running running;
-	enum stand stand;
 	int err;
 
 	w->chase = true;
@@ -264,30 +245,21 @@ static int walk_instants(struct walker *w, struct thread *t, raddr_t current)
 		return err;
 	running_note(w, t);
 	running = running_find(w, t, current);
-	if (running.code)
-		note_running(w, t, &running, !err || w->outside);
-	else if (w->beyond)
-		w->ran = w->beyond;
+	w->ran = running.code;
+	w->resumer = running.resumer;
 	if (err && !w->outside)
 		return judge_untold(w, t, current);
-	if (!err && !running.code && !w->beyond) {
-		cut_left(w, t, &leaf);
-		cut_generators(t);
-		if (t->seen.depth == 0)
-			return -EAGAIN;
-		if (is_seen(t, named) || current == 0) {
-			t->agreed |= current != 0;
-			return 0;
-		}
-		/* What lies right above may be called by a generator that was not found, as well as just being called. */
-		stand = stand_of(t, disagreement_of(t, named, leaf));
-		return stand == STAND_MOVED && t->looks == FIRST_LOOKS ? 0 : stand_or_again(w, t, current, stand);
-	}
-	if (!err && running.code && cut_called_since(t, running.generator)) {
+	if (!err && (running.code ? cut_to_running(t, &running) : current != 0 && cut_called_since(t, current))) {
 		t->agreed = true;
 		t->stands = 0;
 		return 0;
 	}
+	if (!err) {
+		cut_left(w, t, &leaf);
+		w->whole = !w->beyond;
+	}
+	if (!running.code) /* nor do the copies that came behind tell it */
+		w->outside = w->beyond = 0;
 	return stand_or_again(w, t, current, stand_of(t, disagreement_of(t, named, leaf)));
 }
 
@@ -327,7 +299,8 @@ int look_walk(struct walker *w, struct thread *t)
 	int err =
 		plan_reserve(w->plan, APART_FETCHES * (APART_FRAME_MAX + PLAN_PUT_GAP)) ? walk_current(w, t, &current) : -ENOMEM;
 
-	w->outside = w->beyond = w->ran = w->resumer = w->leaf = 0;
+	w->outside = w->beyond = w->ran = w->resumer = 0;
+	w->whole = false;
 	t->looks += t->looks < FIRST_LOOKS;
 	untold = err == -EAGAIN && t->copy.head_first; /* where it is behind a pointer, that is not needed for everything */
 	if (err && !untold)
@@ -375,7 +348,7 @@ int look_again(struct target *target, struct walker *w, struct thread *t)
 	plan_clear(&target->again);
 	if (w->expected)
 		heaplook_expect(w, t, w->expected);
-	if (!thread_plan(t, w->abi, &target->again, w->tick, learns ? PLAN_LEARN : PLAN_SAMPLE))
+	if (!thread_plan(t, w->abi, &target->again, w->tick, learns ? PLAN_LEARN : target_plan_order(target)))
 		return -ENOMEM;
 	now_ns = clock_now_ns(); /* later than the tick */
 	generation = target_plan_generation(target, t->interp, &target->again, now_ns);

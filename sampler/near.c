@@ -6,6 +6,8 @@
 #include "base/clock.h"
 #include "sampler/exact_look.h"
 #include "sampler/record.h"
+#include "sampler/special.h"
+#include "sampler/status.h"
 #include "sampler/target.h"
 
 /* By the number of targets, all of which it costs something: */
@@ -71,6 +73,12 @@ void near_note(struct target *target, const struct thread *t, uint16_t status)
 	target->near.thread = t->id;
 }
 
+/* All ticks are such. */
+static bool is_low_rate(const struct target *target)
+{
+	return target->interval_ns >= target->near.affinity->targets * EACH_NS;
+}
+
 /* At high rates, samples must wait for what such a tick shows. */
 static bool is_wanted(struct target *target, uint64_t now_ns)
 {
@@ -79,9 +87,9 @@ static bool is_wanted(struct target *target, uint64_t now_ns)
 
 	if (target->exact)
 		return false;
-	if (target->interval_ns >= targets * EACH_NS)
+	if (is_low_rate(target))
 		return true;
-	if (target->owed_count == 0 || since_ns < targets * SOON_NS)
+	if (target->owed_count == target->owed_plain || since_ns < targets * SOON_NS)
 		return false;
 	if (since_ns >= targets * EACH_NS) {
 		if (near->soon_used > 0 && ++near->others % SOON_EACH == 0)
@@ -119,54 +127,67 @@ static bool go_to(struct target *target, struct thread *t, uint64_t now_ns)
 	return a->at == cpu && find_out(near, t) == cpu;
 }
 
-bool near_begin(struct target *target, uint64_t now_ns)
-{
-	struct near *near = &target->near;
-	struct thread *t;
-
-	if (!near->affinity || !near->affinity->at_once || now_ns < near->affinity->until_ns)
-		return false;
-	if (!is_wanted(target, now_ns)) {
-		affinity_leave(near->affinity);
-		return false;
-	}
-	near->t_tried_ns = now_ns;
-	near->learnt = target->edges_learnt;
-	if (!near->thread && target->thread_count > 0)
-		near->thread = target->threads[0]->id; /* as long as nothing is known */
-	t = find_running(target);
-	if (!t || !go_to(target, t, now_ns))
-		return false;
-	near->t_there_ns = now_ns;
-	near->there_tick = target->tick;
-	return true;
-}
-
-bool near_is_at(const struct target *target, const struct thread *t)
-{
-	return target->near.there_tick != 0 && target->near.there_tick == target->tick && target->near.thread == t->id;
-}
-
-bool near_look(struct target *target, struct thread *t, struct walker *w)
+/* The thread as it stands, before all else, so that it does not stand for longer than that takes. */
+static bool look(struct target *target, struct thread *t, struct walker *w)
 {
 	struct look look = {.has_regs = false};
+	struct near *near = &target->near;
 	uint64_t slices;
 	int err;
 
 	w->stands = true;
 	err = exact_look_at_standing(target, t, w, &look);
 	w->stands = false;
-	/* The kernel may have moved one of us to another CPU meanwhile, or our turn may have been over for a while. */
-	if (err || t->seen.depth == 0 || !oncpu_slices(&t->oncpu, &slices) || slices != target->near.slices ||
-	    !affinity_is_there(target->near.affinity))
+	if (err || t->seen.depth == 0)
 		return false;
-	target->near.stood_tick = target->tick;
+	t->oncpu.state = ONCPU_RUNNABLE;
+	t->oncpu.asked_ns = w->now_ns;
+	if (status_of(target, t, w, &near->status) != 0)
+		return false;
+	special_note(target, t, w, near->status);
+	/* The kernel may have moved one of us to another CPU meanwhile, or our turn may have been over for a while. */
+	return oncpu_slices(&t->oncpu, &slices) && slices == near->slices && affinity_is_there(near->affinity);
+}
+
+bool near_begin(struct target *target, struct walker *w)
+{
+	struct near *near = &target->near;
+	struct thread *t;
+
+	if (!near->affinity || !near->affinity->at_once || w->now_ns < near->affinity->until_ns)
+		return false;
+	if (!is_wanted(target, w->now_ns)) {
+		affinity_leave(near->affinity);
+		return false;
+	}
+	near->t_tried_ns = w->now_ns;
+	near->learnt = target->edges_learnt;
+	if (!near->thread && target->thread_count > 0)
+		near->thread = target->threads[0]->id; /* as long as nothing is known */
+	t = find_running(target);
+	if (!t || !go_to(target, t, w->now_ns))
+		return false;
+	near->t_there_ns = w->now_ns;
+	near->there_tick = target->tick;
+	if (look(target, t, w)) {
+		near->stood_tick = target->tick;
+		near->copy = t->copy;
+	}
+	if (!is_low_rate(target))
+		affinity_leave(near->affinity);
 	return true;
 }
 
 bool near_stood(const struct target *target, const struct thread *t)
 {
-	return near_is_at(target, t) && target->near.stood_tick == target->tick;
+	return target->near.stood_tick != 0 && target->near.stood_tick == target->tick && target->near.thread == t->id;
+}
+
+void near_recall(struct target *target, struct thread *t, struct walker *w, uint16_t *ret_status)
+{
+	t->copy = target->near.copy;
+	w->plan = &target->again;
+	*ret_status = target->near.status;
 }
 
 bool near_serves(const struct target *target, uint64_t now_ns)

@@ -11,9 +11,9 @@
 #include <stdint.h>
 
 #include "sampler/affinity.h"
+#include "sampler/thread.h"
 
 struct target;
-struct thread;
 struct walker;
 
 struct near {
@@ -21,7 +21,9 @@ struct near {
 	uint32_t thread;           /* id of the one that was last seen to run; 0: none yet */
 	uint64_t there_tick;       /* in which its CPU was gone to last, at t_there_ns, … */
 	uint64_t slices;           /* … when the kernel had given it so many turns, … */
-	uint64_t stood_tick;       /* … and in which it stood while it was read */
+	uint64_t stood_tick;       /* … and in which it stood while it was read, with this status, … */
+	uint16_t status;
+	struct copy copy;          /* … and its pieces in target->again */
 	uint64_t t_tried_ns, t_there_ns;
 	uint64_t learnt;            /* calls, when it was tried last */
 	uint32_t soon_used, others; /* of the ticks that come sooner while calls are being learnt; ticks at the usual rate */
@@ -33,14 +35,13 @@ void near_join(struct target *target, struct affinity *affinity);
 void near_woke(struct target *target, uint64_t late_ns, uint64_t now_ns);
 /* The status of a thread has become known. */
 void near_note(struct target *target, const struct thread *t, uint16_t status);
-/* A tick begins. Goes to the CPU that the target runs on, where that is wanted. False: it stays where it is: it is not wanted, or cannot be. */
-bool near_begin(struct target *target, uint64_t now_ns);
-/* Whether the tick is such, and this the thread whose CPU was gone to. */
-bool near_is_at(const struct target *target, const struct thread *t);
-/* Looks at it anew, as it stands. True: its stack is in t->seen, in whole; the copy in w->plan, which is target->again. */
-bool near_look(struct target *target, struct thread *t, struct walker *w);
-/* Whether it was looked at so in this tick, and had not run meanwhile. */
+/* A tick begins. Where that is wanted, goes to the CPU that the target runs on, and looks at the thread as it stands, before all else; all else is
+ * done elsewhere. False: it was not wanted, or could not be. */
+bool near_begin(struct target *target, struct walker *w);
+/* Whether it stood while it was read in this tick. */
 bool near_stood(const struct target *target, const struct thread *t);
+/* Then: what was read and walked, as it was before others were: its stack is in t->seen, in whole, the copy in target->again. */
+void near_recall(struct target *target, struct thread *t, struct walker *w, uint16_t *ret_status);
 /* Whether such ticks are had, so that others need not find out what they will show. */
 bool near_serves(const struct target *target, uint64_t now_ns);
 /* There will be none of it any more. */

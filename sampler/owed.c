@@ -11,7 +11,8 @@
 
 #define OWED_NS    (10 * NS_PER_S)
 #define RESUMER_NS (200 * NS_PER_MS) /* so long a stack with the same resumer is waited for: it may never be seen */
-#define THROUGH_MAX 256u /* stacks that are kept */
+#define KEPT_MAX   256u  /* stacks of a kind that are kept to stand in */
+#define KEPT_DEPTH 1024u /* of one that was met beside: a deeper one is counted at once */
 #define THROUGH_FRAMES 64u /* of a stack, from the innermost on, that are looked at: it may be thousands deep */
 #define SWEEP_NS   (100 * NS_PER_MS) /* old ones are looked for no more often than this */
 #define LINKS_MAX  8                 /* followed from the current frame down to the function that ran */
@@ -53,7 +54,7 @@ static uint64_t current_of(struct walker *w, struct thread *t)
 
 struct ran owed_told(struct walker *w, struct thread *t, bool failed)
 {
-	struct ran ran = {.apart = w->ran != 0, .resumer = content_of(w, w->resumer), .leaf = content_of(w, w->leaf)};
+	struct ran ran = {.resumer = content_of(w, w->resumer)};
 
 	if (failed && w->ran)
 		ran.function = content_of(w, w->ran);
@@ -80,9 +81,11 @@ static bool is_of(const struct owed *owed, uint32_t thread, uint64_t function)
 
 static void drop_through(struct target *target, struct owed *owed)
 {
-	target->owed_through -= owed->through.depth > 0;
+	if (owed->through.depth > 0)
+		*(owed->beside ? &target->owed_beside : &target->owed_through) -= 1;
 	free(owed->through.frames);
 	owed->through = (struct pystack){0};
+	owed->beside = false;
 }
 
 static void take_out(struct target *target, uint32_t i)
@@ -91,6 +94,7 @@ static void take_out(struct target *target, uint32_t i)
 	uint32_t *link = head_of(target, target->owed[i].thread, target->owed[i].function);
 
 	drop_through(target, &target->owed[i]);
+	target->owed_plain -= target->owed[i].plain;
 	while (*link != i + 1)
 		link = &target->owed[*link - 1].next;
 	*link = target->owed[i].next;
@@ -104,7 +108,7 @@ static void take_out(struct target *target, uint32_t i)
 	target->owed_count = last;
 }
 
-bool owed_add(struct target *target, const struct owed *samples)
+struct owed *owed_add(struct target *target, const struct owed *samples)
 {
 	uint32_t *head = head_of(target, samples->thread, samples->function);
 	uint32_t at = *head;
@@ -115,12 +119,13 @@ bool owed_add(struct target *target, const struct owed *samples)
 		at = target->owed[at - 1].next;
 	if (!at) {
 		if (target->owed_count == OWED_MAX)
-			return false;
+			return NULL;
 		owed = &target->owed[target->owed_count++];
 		*owed = *samples;
 		owed->next = *head;
 		*head = target->owed_count;
-		return true;
+		target->owed_plain += owed->plain;
+		return owed;
 	}
 	owed = &target->owed[at - 1];
 	owed->count += samples->count;
@@ -129,21 +134,36 @@ bool owed_add(struct target *target, const struct owed *samples)
 		owed->t_first_ns = samples->t_first_ns;
 	if (owed->t_last_ns < samples->t_last_ns)
 		owed->t_last_ns = samples->t_last_ns;
-	return true;
+	return owed;
 }
 
-int owed_put_off(struct target *target, struct thread *t, const struct walker *w, struct ran ran, uint64_t weight_ns)
+int owed_put_off(struct target *target, struct thread *t, const struct walker *w, struct ran ran, uint64_t weight_ns, uint16_t *ret_status)
 {
 	struct owed owed = {.thread = t->id,
 	                    .count = 1,
 	                    .function = ran.function,
 	                    .frame = w->expected,
 	                    .resumer = ran.resumer,
+	                    .plain = w->whole && !apart_any(t->apart),
 	                    .t_first_ns = w->now_ns,
 	                    .t_last_ns = w->now_ns,
 	                    .weight_ns = weight_ns};
 
-	return status_of(target, t, w, &owed.status) == 0 && owed_add(target, &owed) ? -EINPROGRESS : -EAGAIN;
+	struct owed *added;
+
+	if (status_of(target, t, w, ret_status) != 0)
+		return -EAGAIN;
+	if (w->whole && (target->owed_beside == KEPT_MAX || t->seen.depth > KEPT_DEPTH))
+		return 0;
+	owed.status = *ret_status;
+	added = owed_add(target, &owed);
+	if (!added)
+		return w->whole ? 0 : -EAGAIN;
+	if (w->whole && added->through.depth == 0 && stack_keep(&added->through, &t->seen, t->seen.depth)) {
+		added->beside = true;
+		target->owed_beside++;
+	}
+	return -EINPROGRESS;
 }
 
 /* What resumed the generators that are innermost in t->seen, on the data stack. 0: nothing. */
@@ -207,8 +227,10 @@ static void keep_through(struct target *target, const struct thread *t, uint32_t
 	for (uint32_t at = *head_of(target, t->id, function); at; at = target->owed[at - 1].next) {
 		struct owed *owed = &target->owed[at - 1];
 
-		if (!is_of(owed, t->id, function) || owed->through.depth > 0 || target->owed_through == THROUGH_MAX ||
-		    !stack_keep(&owed->through, &t->seen, frame + 1))
+		if (!is_of(owed, t->id, function) || (owed->through.depth > 0 && !owed->beside) || target->owed_through == KEPT_MAX)
+			continue;
+		drop_through(target, owed);
+		if (!stack_keep(&owed->through, &t->seen, frame + 1))
 			continue;
 		owed->through.frames[frame].opcode = 0; /* was noted when it was the innermost, if ever */
 		target->owed_through++;
@@ -231,54 +253,6 @@ void owed_forget(struct target *target)
 			drop_through(target, &target->owed[i]);
 }
 
-/* A function's; the one that matters least makes room. */
-static struct exchange *exchange_of(struct target *target, uint32_t thread, uint64_t function)
-{
-	struct exchange *least = NULL;
-
-	for (uint32_t i = 0; i < target->exchange_count; i++) {
-		struct exchange *e = &target->exchanges[i];
-
-		if (e->thread == thread && e->function == function)
-			return e;
-		if (!least || abs(e->due) < abs(least->due))
-			least = e;
-	}
-	if (target->exchange_count < EXCHANGES)
-		least = &target->exchanges[target->exchange_count++];
-	*least = (struct exchange){.thread = thread, .function = function};
-	return least;
-}
-
-void owed_exchange(struct target *target, const struct thread *t, struct ran ran)
-{
-	if (ran.leaf == 0 || ran.resumer == 0 || ran.resumer == ran.leaf)
-		return;
-	exchange_of(target, t->id, ran.resumer)->due--;
-	exchange_of(target, t->id, ran.leaf)->due++;
-}
-
-uint64_t owed_instead(struct target *target, const struct thread *t, uint64_t function)
-{
-	struct exchange *from = NULL, *to = NULL;
-
-	for (uint32_t i = 0; i < target->exchange_count; i++) {
-		struct exchange *e = &target->exchanges[i];
-
-		if (e->thread != t->id)
-			continue;
-		if (e->function == function && e->due < 0)
-			from = e;
-		else if (e->due > (to ? to->due : 0))
-			to = e;
-	}
-	if (!from || !to)
-		return 0;
-	from->due++;
-	to->due--;
-	return to->function;
-}
-
 /* What was not met with this function innermost is counted at what stands in for it, or lost. */
 static void give_up(struct target *target, uint32_t i)
 {
@@ -297,13 +271,6 @@ static void give_up(struct target *target, uint32_t i)
 	take_out(target, i);
 }
 
-static void forget_exchanges(struct target *target, const struct thread *t)
-{
-	for (uint32_t i = target->exchange_count; i-- > 0;)
-		if (!t || target->exchanges[i].thread == t->id)
-			target->exchanges[i] = target->exchanges[--target->exchange_count];
-}
-
 bool owed_by(const struct target *target, const struct thread *t)
 {
 	for (uint32_t i = 0; i < target->owed_count; i++)
@@ -314,7 +281,6 @@ bool owed_by(const struct target *target, const struct thread *t)
 
 void owed_lose(struct target *target, const struct thread *t)
 {
-	forget_exchanges(target, t);
 	for (uint32_t i = target->owed_count; i-- > 0;)
 		if (!t || target->owed[i].thread == t->id)
 			give_up(target, i);

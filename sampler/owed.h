@@ -14,26 +14,21 @@
 
 struct ran { /* functions, as hashes of what their code says; 0: not known */
 	uint64_t function;
-	bool apart;       /* it is known to be a generator's, or called by one */
-	uint64_t resumer; /* where it is a generator's: what had resumed it, on the data stack, … */
-	uint64_t leaf;    /* … and what was the data stack's leaf a moment later */
+	uint64_t resumer; /* where it is a generator's: what had resumed it, on the data stack */
 };
 
 /* What the latest look tells of what ran; of the function itself only where the look `failed`. */
 struct ran owed_told(struct walker *w, struct thread *t, bool failed);
 /* The innermost function of t->seen. */
 uint64_t owed_leaf(const struct walker *w, const struct thread *t);
-/* Puts samples off. False: too many are. */
-bool owed_add(struct target *target, const struct owed *samples);
+/* Puts samples off. NULL: too many are. Valid until the next change. */
+struct owed *owed_add(struct target *target, const struct owed *samples);
 bool owed_any(struct target *target, const struct thread *t, uint64_t function, uint64_t now_ns);
 /* Whether anything of this thread is owed. */
 bool owed_by(const struct target *target, const struct thread *t);
-/* Puts this tick's sample off. -EINPROGRESS: done; else -EAGAIN. */
-int owed_put_off(struct target *target, struct thread *t, const struct walker *w, struct ran ran, uint64_t weight_ns);
-/* Where a generator ran, but what had resumed it was not the leaf any more: the leaf is to get a sample, and the resumer one less. */
-void owed_exchange(struct target *target, const struct thread *t, struct ran ran);
-/* The function that gets this sample of `function`; 0: this one itself. */
-uint64_t owed_instead(struct target *target, const struct thread *t, uint64_t function);
+/* Puts this tick's sample off. -EINPROGRESS: done; 0: it is to be counted at the stack in t->seen (w->whole), of a moment later, since nothing can be
+ * kept that would stand in if no better one is met; else -EAGAIN. */
+int owed_put_off(struct target *target, struct thread *t, const struct walker *w, struct ran ran, uint64_t weight_ns, uint16_t *ret_status);
 /* Counts what is owed to this function at the stack in t->seen. */
 void owed_pay(struct target *target, struct thread *t, uint64_t function, uint64_t now_ns);
 /* Keeps of the whole stack in t->seen what may have to stand in for one that is not met: up to each function that is owed samples. */

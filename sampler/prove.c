@@ -266,7 +266,7 @@ bool prove_knows_calls(const struct target *target, struct walker *w, const stru
 	uint32_t unknown;
 
 	w->moves = thread_moves(t);
-	return t->agreed && t->seen.depth > 0 && prove_knows(target, w, &t->seen, 0, &unknown);
+	return (t->agreed || w->whole) && t->seen.depth > 0 && prove_knows(target, w, &t->seen, 0, &unknown);
 }
 
 /* Looks at the calls of the stack in t->seen some times more, until they are known or it is in vain. */

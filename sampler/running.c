@@ -73,6 +73,8 @@ void running_note(const struct walker *w, const struct thread *t)
 	struct stand stand = {0};
 	struct apart_state latest;
 
+	if (!t->apart)
+		return;
 	for (uint32_t i = 0; i < t->seen.depth; i++) {
 		const struct pyframe *frame = &t->seen.frames[i];
 		const struct code *code;
@@ -113,24 +115,126 @@ static raddr_t code_at(const struct walker *w, const struct thread *t, raddr_t f
 	return code && codes_find(w->codes, code) ? code : link.code;
 }
 
-struct running running_find(const struct walker *w, const struct thread *t, raddr_t current)
+/* The code of a frame on the data stack, as it was copied; NULL: not known. */
+static const struct code *placed_code(const struct walker *w, const struct thread *t, raddr_t frame, const uint8_t **ret_bytes)
 {
-	bool exact = w->abi->tstate.cframe == ABSENT; /* the current frame is of the same instant */
-	raddr_t top = tstate_word(w, t, w->abi->tstate.chunk + 8), generator, code;
-	struct apart_state state;
+	uint32_t copied;
 
-	if (!t->apart)
+	*ret_bytes = thread_in_chunks(t, frame) ? walk_copy(w, t, frame, 0, &copied) : NULL;
+	return *ret_bytes ? codes_find(w->codes, frame_code(w->abi, *ret_bytes)) : NULL;
+}
+
+/* Who runs where this frame is the innermost one: it; or, if it has not begun, its caller, which makes it. */
+static struct running running_at(const struct walker *w, const struct thread *t, raddr_t frame, const uint8_t *bytes, const struct code *code)
+{
+	raddr_t caller = frame_previous(w->abi, bytes);
+	int64_t offset;
+
+	if (!frame_offset(w->abi, bytes, code, &offset))
 		return (struct running){0};
-	generator = exact && code_at(w, t, current) ? current : innermost_generator(w, t);
-	if (generator == 0)
-		return (struct running){0};
-	code = code_at(w, t, generator);
-	state = apart_state(t->apart, generator, top, code);
-	if (exact && current != generator && (state.code == 0 || state.called || current == state.resumer_frame))
-		return (struct running){0};
-	if (!exact && state.called)
+	if (offset >= (int64_t)code->traceable_bytes)
+		return (struct running){.frame = frame, .code = code->addr};
+	if (!thread_in_chunks(t, caller))
+		return (struct running){.frame = caller, .code = t->apart ? code_at(w, t, caller) : 0};
+	code = placed_code(w, t, caller, &bytes);
+	return (struct running){.frame = caller, .code = code ? code->addr : 0};
+}
+
+/* The same where the frame ends where the data stack did; else that is not known. */
+static struct running running_ending(const struct walker *w, const struct thread *t, raddr_t frame, raddr_t end)
+{
+	const uint8_t *bytes;
+	const struct code *code = placed_code(w, t, frame, &bytes);
+
+	return code && frame + code->frame_bytes == end ? running_at(w, t, frame, bytes, code) : (struct running){0};
+}
+
+/* The same where no word of that instant names the frame: it is one of the stack, or lies above it. */
+static struct running running_on_top(const struct walker *w, const struct thread *t, raddr_t end)
+{
+	raddr_t above = 0;
+
+	for (uint32_t i = 0; i < t->seen.depth; i++) {
+		const struct pyframe *frame = &t->seen.frames[i];
+		const struct code *code = thread_in_chunks(t, frame->frame) ? codes_find(w->codes, frame->code) : NULL;
+
+		if (!code)
+			continue;
+		above = frame->frame + code->frame_bytes;
+		if (above == end)
+			return (struct running){.frame = frame->frame, .code = code->addr};
+	}
+	return above ? running_ending(w, t, above, end) : (struct running){0};
+}
+
+static void note_end(const struct walker *w, raddr_t current, raddr_t end, struct running running)
+{
+	ends_note(w->ends, (struct end){.current = current, .end = end, .frame = running.frame, .code = running.code});
+}
+
+static struct running known_end(const struct walker *w, raddr_t current, raddr_t end)
+{
+	struct end known = ends_find(w->ends, current, end);
+
+	return known.code && codes_find(w->codes, known.code) ? (struct running){.frame = known.frame, .code = known.code} : (struct running){0};
+}
+
+/* The function on the data stack that ran. Its frame may have been left since, and another one lie there, mostly of another size. The word that says where the
+ * data stack ends is copied a tenth of a microsecond behind the current frame's: what ended there may have been called since, or the frame left. To read
+ * again then would favour what calls nothing, and does not return soon. */
+static struct running running_placed(const struct walker *w, const struct thread *t, raddr_t current, raddr_t end)
+{
+	struct running running = current ? running_ending(w, t, current, end) : running_on_top(w, t, end);
+	const struct code *code;
+	const uint8_t *bytes;
+
+	if (running.code != 0) {
+		note_end(w, current, end, running);
+		if (current)
+			note_end(w, current, 0, running);
+		return running;
+	}
+	running = known_end(w, current, end);
+	if (running.code != 0 || !current)
+		return running;
+	code = placed_code(w, t, current, &bytes);
+	return code ? running_at(w, t, current, bytes, code) : known_end(w, current, 0);
+}
+
+/* The generator that ran itself, and did not call what lies above it; code 0: none. */
+static struct running running_generator(const struct walker *w, const struct thread *t, raddr_t current, raddr_t end, bool exact)
+{
+	raddr_t generator = exact && code_at(w, t, current) ? current : innermost_generator(w, t);
+	raddr_t code = generator ? code_at(w, t, generator) : 0;
+	struct apart_state state = apart_state(t->apart, generator, end, code);
+
+	if (code == 0 || (exact && current != generator && (state.code == 0 || state.called || current == state.resumer_frame)) ||
+	    (!exact && state.called))
 		return (struct running){0};
 	if (state.code == 0)
 		state = apart_state(t->apart, generator, ANY_END, code);
-	return (struct running){.generator = generator, .code = code, .resumer = state.resumer};
+	return (struct running){.frame = generator, .code = code, .resumer = state.resumer};
+}
+
+/* Where C begins to run a frame, or has done, a shim is the current frame: the one below it. */
+static raddr_t below_shim(const struct thread *t, raddr_t current)
+{
+	struct apart_link link = apart_link(t->apart, current);
+
+	return link.frame == current && link.shim ? link.previous : 0;
+}
+
+struct running running_find(const struct walker *w, const struct thread *t, raddr_t current)
+{
+	bool exact = w->abi->tstate.cframe == ABSENT; /* the current frame is of the same instant */
+	raddr_t end = tstate_word(w, t, w->abi->tstate.chunk + 8);
+	struct running running = {0};
+
+	if (t->apart)
+		running = running_generator(w, t, current, end, exact);
+	if (running.code == 0 && exact && t->apart && !thread_in_chunks(t, current))
+		current = below_shim(t, current);
+	if (running.code != 0 || (exact && !thread_in_chunks(t, current)))
+		return running;
+	return running_placed(w, t, exact ? current : 0, end);
 }

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which generator ran. The data stack and the thread state cannot be copied at one instant: 0.4 µs lie between, and a generator that
- * C resumes runs no longer than that. The copy of the data stack tells for its own instant which function is innermost on it (its
- * leaf), be that running or resuming a generator; the thread state tells for its own which generator ran itself, if one did. Each of the two
- * is met as often as it is, and from both the share of every function follows:
- *
- *     share of a generator's function        = how often the thread state named it
- *     share of a function on the data stack  = how often it was the leaf - how often a generator ran that was resumed from it
- *
- * So a tick in which no generator ran counts for the leaf, and one in which a generator ran counts for that; and if then another function was
- * the leaf than the one that resumed it (it was on its way out), the leaf gets the next sample of the one that resumed it (owed.h). */
+/* Which function ran. The data stack and the thread state cannot be copied at one instant: 0.4 µs lie between, and a function that runs for 100 ns, or a
+ * generator that C resumes, has ended by then. But the thread state is one short copy, and says three things of its instant: the current frame (since 3.13;
+ * before, that is behind a pointer), which item notes handled exceptions (that of the generator that runs, or is called from), and where the data stack ends.
+ * Frames differ in size, so that this mostly tells whose frame is the innermost one there (ends.h), even if another one lies there by the time that it is
+ * copied. So each tick is the function's that ran when the thread state was copied; what was copied behind it is its stack only if it has that
+ * function, at that place. */
 #ifndef SAMPLED_SAMPLER_RUNNING_H
 #define SAMPLED_SAMPLER_RUNNING_H
 
@@ -21,8 +17,8 @@ raddr_t running_named(const struct walker *w, const struct thread *t, raddr_t cu
 void running_note(const struct walker *w, const struct thread *t);
 
 struct running {
-	raddr_t generator, code; /* of the one that ran itself when the thread state was copied; code 0: none, but a function on the data stack, or C */
-	raddr_t resumer; /* the code of what had resumed it, on the data stack; 0: not known */
+	raddr_t frame, code; /* of the function that ran; code 0: not known */
+	raddr_t resumer; /* where it is a generator's: the code of what had resumed it, on the data stack; 0: not known, or it is none */
 };
 
 /* After a walk from running_named(). */

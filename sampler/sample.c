@@ -118,7 +118,7 @@ int sample_moving(struct target *target, struct thread *t, struct walker *w, uin
 static int sample_running(struct target *target, struct thread *t, struct walker *w, uint64_t weight_ns, bool fresh,
                           struct ran *ran, uint16_t *ret_status)
 {
-	int err;
+	int looks = target->callees || (apart_any(t->apart) && target->interval_ns) ? OUTSIDE_LOOKS : 1, err;
 
 	w->plan = &target->plan;
 	for (int i = 0, grown = 0;; w->grew ? grown++ : i++) {
@@ -140,9 +140,10 @@ static int sample_running(struct target *target, struct thread *t, struct walker
 			heaplook_count(t, err != 0);
 		if (i + grown == 0 || (!target->callees && !ran->function))
 			*ran = owed_told(w, t, err == -EAGAIN);
-		if (err == 0 && ran->function && owed_leaf(w, t) != ran->function) {
+		if ((err == -EAGAIN && w->whole) || (err == 0 && ran->function && owed_leaf(w, t) != ran->function)) {
 			/* Another function than the one that ran at the instant of the sample. */
-			if (recheck_stack(target, t, w->now_ns) == 0 && prove_knows_calls(target, w, t))
+			w->whole = recheck_stack(target, t, w->now_ns) == 0 && prove_knows_calls(target, w, t);
+			if (w->whole)
 				sample_pay(target, t, w);
 			err = -EAGAIN;
 		}
@@ -154,7 +155,7 @@ static int sample_running(struct target *target, struct thread *t, struct walker
 		if (i + grown == 0 && ran->function)
 			w->expected = w->current;
 		if ((err != -EAGAIN && err != -EPROTO) || i == RETRIES || grown == GROWTHS || w->exhausted ||
-		    (ran->function && i + grown + 1 >= (target->interval_ns || target->callees ? OUTSIDE_LOOKS : 1) && !heaplook_stands(w)))
+		    (ran->function && i + grown + 1 >= looks && (w->whole || apart_any(t->apart) || target->callees) && !heaplook_stands(w)))
 			break;
 		target->facts.retries[w->grew ? RETRY_GUESS : w->why]++;
 	}
@@ -163,44 +164,54 @@ static int sample_running(struct target *target, struct thread *t, struct walker
 	return err;
 }
 
+/* The one that was read as it stood comes first: its copy is where those go that are read again. */
+static void put_near_first(struct target *target)
+{
+	struct thread *first;
+
+	for (uint32_t i = 1; i < target->awake_count; i++) {
+		if (!near_stood(target, target->awake[i]))
+			continue;
+		first = target->awake[i];
+		target->awake[i] = target->awake[0];
+		target->awake[0] = first;
+		return;
+	}
+}
+
 /* One attempt at one thread. */
 static void sample_thread(struct target *target, struct thread *t, struct walker *w)
 {
 	uint64_t weight_ns = sample_weight(target, t, w->now_ns);
 	struct ran ran = {0};
-	uint64_t instead = 0;
 	uint16_t status = 0;
 	bool fresh = true;
 	int err = -EAGAIN;
 
 	t->taken = t->shadow = false;
-	w->exhausted = false;
+	w->exhausted = w->whole = false;
 	w->doubted = w->current = w->expected = 0;
-	if (near_is_at(target, t)) {
-		if (near_look(target, t, w))
-			err = judge(target, t, w, weight_ns, &status);
+	if (near_stood(target, t)) {
 		fresh = false;
+		near_recall(target, t, w, &status);
+		err = recheck_stack(target, t, w->now_ns);
+		if (!err)
+			err = prove_calls(target, w, t, status, weight_ns);
 	}
 	if (err == -EAGAIN)
 		err = sample_running(target, t, w, weight_ns, fresh, &ran, &status);
 	if (t->shadow)
 		return;
 	target->facts.attempts++;
-	if (err == 0 && !ran.function && !ran.apart && !near_stood(target, t))
-		instead = owed_instead(target, t, owed_leaf(w, t));
-	if (instead)
-		err = owed_put_off(target, t, w, (struct ran){.function = instead}, weight_ns);
-	else if (err == -EAGAIN && ran.function)
-		err = owed_put_off(target, t, w, ran, weight_ns);
-	if (err == 0 || err == -EINPROGRESS)
-		owed_exchange(target, t, ran);
+	if (err == -EAGAIN && ran.function)
+		err = owed_put_off(target, t, w, ran, weight_ns, &status);
 	t->taken = err == 0;
 	if (t->taken)
 		accept(target, t, w, status, weight_ns);
 	else if (err != -EINPROGRESS)
 		sample_lose(target, err, weight_ns);
 	thread_prune(t, target->tick);
-	if (ran.function)
+	if (ran.function && !(w->whole && !apart_any(t->apart)))
 		burst_look(target, t, w);
 }
 
@@ -219,7 +230,7 @@ static int read_all(struct target *target, bool watch, uint64_t now_ns)
 	if (abi->gil != GIL_INTERPRETER && target->proc.gil_current)
 		target->piece_gil = plan_add(&target->plan, target->proc.gil_current, 8);
 	for (uint32_t i = 0; !target->exact && i < target->awake_count; i++)
-		if (!thread_plan(target->awake[i], abi, &target->plan, target->tick, PLAN_SAMPLE))
+		if (!thread_plan(target->awake[i], abi, &target->plan, target->tick, target_plan_order(target)))
 			return -ENOMEM;
 	for (uint32_t i = 0; target->exact && watch && i < target->awake_count; i++)
 		thread_plan_state(target->awake[i], abi, &target->plan);
@@ -324,13 +335,14 @@ int target_tick(struct target *target, uint64_t now_ns, uint64_t base_ns)
 	                   .codes = target->codes,
 	                   .edges = target->edges,
 	                   .resumed = &target->resumed,
+	                   .ends = &target->ends,
 	                   .now_ns = now_ns};
 	enum light light;
 	int err;
 
 	target->base_ns = base_ns;
 	begin_tick(target, &w);
-	light = !near_begin(target, now_ns) && !target->exact && now_ns - target->t_watched_ns < WATCH_NS ? take_lights(target, &w) : LIGHT_NOT;
+	light = !near_begin(target, &w) && !target->exact && now_ns - target->t_watched_ns < WATCH_NS ? take_lights(target, &w) : LIGHT_NOT;
 	if (light == LIGHT_TOLD)
 		return 0;
 	now_ns = w.now_ns;
@@ -346,6 +358,7 @@ int target_tick(struct target *target, uint64_t now_ns, uint64_t base_ns)
 	for (uint32_t i = 0; i < target->interp_count; i++)
 		collector_take(&target->interps[i], &target->plan);
 	still_pass(target, now_ns, sample_most_ns(target));
+	put_near_first(target);
 	for (uint32_t i = 0; i < target->awake_count; i++)
 		if (target->exact)
 			exact_sample(target, target->awake[i], &w);

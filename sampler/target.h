@@ -6,11 +6,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/clock.h"
 #include "sampler/burst.h"
 #include "sampler/callee.h"
 #include "sampler/codes.h"
 #include "sampler/discover.h"
 #include "sampler/edges.h"
+#include "sampler/ends.h"
 #include "sampler/mailbox.h"
 #include "sampler/near.h"
 #include "sampler/plan.h"
@@ -73,18 +75,13 @@ struct owed {
 	uint64_t resumer;  /* of a generator's function: what had resumed it, on the data stack; 0: not known */
 	uint16_t status;
 	uint64_t t_first_ns, t_last_ns, weight_ns;
-	struct pystack through; /* owned: the part of a whole stack up to this function; depth 0: none that had it was met */
+	bool plain;  /* the thread has nothing outside the data stack */
+	bool beside; /* `through` does not have this function: it was the stack a moment after the latest sample */
+	struct pystack through; /* owned: what stands in for a stack that is not met: the part of one up to this function; depth 0: nothing */
 	uint32_t next; /* with the same hash of thread and function: its index, plus 1; 0: none */
 };
 
-/* So many of a thread's samples a function is to get that others would get, or, below 0, the other way round. */
-struct exchange {
-	uint32_t thread; /* id */
-	int32_t due;
-	uint64_t function;
-};
-
-#define EXCHANGES 64u
+#define LOW_RATE_NS (10 * NS_PER_MS) /* intervals from here on */
 
 #define OWED_MAX   2048u /* functions that are defined anew all the time are many */
 #define OWED_HEADS 1024u
@@ -155,12 +152,12 @@ struct target {
 	uint64_t held_wanted; /* a bit for each of held_leaves, by hash; some more may be set */
 	uint32_t held_latest; /* index of the one that a sample was added to last */
 	struct resumed resumed;
+	struct ends ends;
 	struct owed owed[OWED_MAX];
 	uint32_t owed_heads[OWED_HEADS]; /* by hash of thread and function: index, plus 1; 0: none */
 	uint32_t owed_count;
-	uint32_t owed_through; /* so many of them have such a stack */
-	struct exchange exchanges[EXCHANGES];
-	uint32_t exchange_count;
+	uint32_t owed_through, owed_beside; /* so many of them have a stack that had this function, or was met beside it, to stand in */
+	uint32_t owed_plain;
 	uint64_t t_owed_ns; /* when old ones were last looked for */
 	uint64_t random;
 	uint64_t edges_learnt; /* grows with each stack whose calls were learnt */
@@ -266,5 +263,12 @@ int target_adopt(struct target *target, const struct sampler_options *options, s
 void target_slim(struct target *target);
 /* Writes what is left, and that the target ended; gives all symbols back. */
 void target_finish(struct target *target, uint64_t now_ns, enum target_event event);
+
+/* What a sample's copy begins with. Unthrottled, what the thread state tells would cost more than all else (light.h). At low rates it is not needed, as most
+ * ticks are on the target's CPU (near.h); and what it tells waits for stacks, for which a process that does little would have to be kept awake. */
+static inline enum plan_order target_plan_order(const struct target *target)
+{
+	return target->interval_ns > 0 && target->interval_ns < LOW_RATE_NS ? PLAN_TELL : PLAN_SAMPLE;
+}
 
 #endif

@@ -66,14 +66,14 @@ static bool plan_heap(struct thread *t, const struct pyabi *abi, struct plan *pl
 {
 	bool guess = t->heap_misses < HEAP_MISSES || tick % HEAP_GUESS_TICKS == 0;
 
-	if ((order == PLAN_SAMPLE && guess) || t->heap_expected > t->heap_count)
+	if ((order != PLAN_LEARN && guess) || t->heap_expected > t->heap_count)
 		t->heap_expected = 0;
-	t->copy.expected = t->heap_expected > 0 || (order == PLAN_SAMPLE && !guess);
+	t->copy.expected = t->heap_expected > 0 || (order != PLAN_LEARN && !guess);
 	t->copy.heap_count = t->copy.expected ? t->heap_expected : t->heap_count;
 	t->copy.heap_others = t->copy.expected ? t->heap_others : 0;
 	t->heap_expected = t->heap_others = 0;
 	t->copy.instant = PLAN_FULL;
-	if (order == PLAN_SAMPLE && t->copy.heap_count > 0)
+	if (order != PLAN_LEARN && t->copy.heap_count > 0)
 		t->copy.instant = plan_add(plan, t->tstate + (uint64_t)abi->tstate.frame, 8);
 	t->copy.heap = plan->count;
 	for (uint32_t i = 0; i < t->copy.heap_count; i++) {
@@ -163,7 +163,7 @@ bool thread_plan(struct thread *t, const struct pyabi *abi, struct plan *plan, u
 	if (abi->frames == FRAMES_HEAP)
 		return plan_heap(t, abi, plan, tick, order) && plan_head(t, abi, plan) && plan_heap_again(t, abi, plan) &&
 		       plan_chunks(t, plan);
-	if (order == PLAN_SAMPLE && t->apart && t->apart->count > 0) {
+	if (order == PLAN_TELL || (order == PLAN_SAMPLE && apart_any(t->apart))) {
 		if (!plan_head(t, abi, plan))
 			return false;
 		t->copy.head_first = true;

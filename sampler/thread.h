@@ -153,12 +153,12 @@ struct thread {
 };
 
 enum plan_order {
-	PLAN_SAMPLE, /* where frames lie outside the data stack, the thread state comes first, and tells which of them ran (running.h); but not in a
-	              * tick that reads what proves calls */
-	PLAN_LEARN, /* it always comes behind the data stack: right before what it is to agree with */
+	PLAN_SAMPLE, /* where frames lie outside the data stack, the thread state comes first, and tells which function ran (running.h) */
+	PLAN_TELL,   /* it always does */
+	PLAN_LEARN,  /* it always comes behind the data stack: right before what it is to agree with */
 };
 
-/* Adds what this thread's sample must read and notes in t->copy where it will be. The data stack comes first, with that one exception: a line of
+/* Adds what this thread's sample must read and notes in t->copy where it will be. The data stack comes first, but for that: a line of
  * memory that was read stops the target for a moment when it next stores there, and what is copied in that moment is no random one.
  * Heap frames of versions that have no data stack are read outermost first, and what lies outside the data stack by address. False: out of memory. */
 bool thread_plan(struct thread *t, const struct pyabi *abi, struct plan *plan, uint64_t tick, enum plan_order order);

@@ -8,6 +8,7 @@
 
 #include "sampler/codes.h"
 #include "sampler/edges.h"
+#include "sampler/ends.h"
 #include "sampler/plan.h"
 #include "sampler/pyabi/pyabi.h"
 #include "sampler/record.h"
@@ -21,6 +22,7 @@ struct walker {
 	struct codes *codes;
 	struct edges *edges; /* the calls that are known */
 	struct resumed *resumed;
+	struct ends *ends;
 	struct plan *plan; /* that holds the copy */
 	uint64_t tick;
 	uint64_t now_ns;
@@ -36,8 +38,8 @@ struct walker {
 	raddr_t current;  /* to 3.10: the frame that the thread state named in the latest look, … */
 	raddr_t expected; /* … and the one that the next look is made for; 0: none is known */
 	raddr_t ran;    /* the code of the function that ran, where that is told though the stack is not (running.h); 0: not told */
-	raddr_t resumer; /* where a generator ran: the code of what had resumed it, on the data stack, … */
-	raddr_t leaf;    /* … and of what was the data stack's leaf a moment later, where that is another frame; 0: not told */
+	bool whole;      /* what was walked is a stack, though of another instant than that of which `ran` is told */
+	raddr_t resumer; /* where that is a generator's: the code of what had resumed it, on the data stack; 0: not known */
 	bool refuted; /* the chain is none of a stack: by what its frames say of themselves, they did not call one another */
 	bool grew;     /* the guess has grown: reading again is worth while */
 	bool released; /* … and runs again: what is not in the copy is not to be had, and would be of another moment */

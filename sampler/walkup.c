@@ -180,8 +180,14 @@ static enum life life_of(const struct climb *c, uint32_t chunk, raddr_t frame, c
  * left, which takes longer than the copy. */
 static bool was_alive(const struct climb *c, uint32_t chunk, raddr_t caller, const uint8_t *bytes, bool suspended)
 {
-	return suspended && chunk == c->chunk && frame_previous(c->w->abi, bytes) == caller &&
-	       hash_u64(c->w->tick) % LEFT_OF != 0;
+	return suspended && chunk == c->chunk && frame_previous(c->w->abi, bytes) == caller;
+}
+
+/* Whether it is shown: where the thread state was copied before, and names the current frame itself, that tells. */
+static bool counts_as_alive(const struct climb *c, raddr_t frame)
+{
+	return c->t->copy.head_first && c->w->abi->tstate.cframe == ABSENT ? c->current == frame
+	                                                                    : hash_u64(c->w->tick) % LEFT_OF != 0;
 }
 
 /* The generator's frame that links to `caller`, if it runs. One that has yielded since ran then. */
@@ -274,10 +280,12 @@ static const uint8_t *next_frame(struct climb *c, raddr_t caller, bool suspended
 		if (bytes)
 			return bytes;
 	}
+	if (!left || !counts_as_alive(c, left_frame))
+		left_frame = 0;
 	c->t->left = left_frame;
-	c->t->leaf_left = left && hash_u64(c->w->tick) % LEFT_OF != 0;
+	c->t->leaf_left = left_frame != 0;
 	*ret_frame = left_frame;
-	return c->t->leaf_left ? left : NULL;
+	return left_frame ? left : NULL;
 }
 
 /* Where a generator's frame stood, if the frame at the end of the data stack so far is what it called. */

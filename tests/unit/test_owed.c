@@ -63,50 +63,6 @@ Test(owed, what_resumed_it_is_waited_for)
 	free(target);
 }
 
-/* A generator ran that this one had resumed, and that one was the leaf. */
-static struct ran stood(uint64_t resumer, uint64_t leaf)
-{
-	return (struct ran){.resumer = resumer, .leaf = leaf};
-}
-
-Test(owed, who_was_the_leaf_instead_gets_a_later_sample)
-{
-	struct target *target = calloc(1, sizeof(*target));
-	struct thread one = {.id = 1}, two = {.id = 2};
-
-	owed_exchange(target, &one, stood(7, 7));
-	owed_exchange(target, &one, stood(0, 8));
-	owed_exchange(target, &one, stood(8, 0));
-	cr_expect_eq(target->exchange_count, 0, "nothing to exchange");
-	owed_exchange(target, &one, stood(7, 8));
-	owed_exchange(target, &one, stood(7, 8));
-	owed_exchange(target, &one, stood(7, 9));
-	cr_expect_eq(owed_instead(target, &two, 7), 0, "of another thread");
-	cr_expect_eq(owed_instead(target, &one, 8), 0);
-	cr_expect_eq(owed_instead(target, &one, 7), 8);
-	owed_exchange(target, &one, stood(8, 7));
-	cr_expect_eq(owed_instead(target, &one, 7), 9, "what goes to and fro is even");
-	cr_expect_eq(owed_instead(target, &one, 7), 0);
-	owed_exchange(target, &two, stood(7, 8));
-	owed_lose(target, &one);
-	cr_expect_eq(target->exchange_count, 2, "a thread has gone");
-	free(target);
-}
-
-Test(owed, exchanges_are_bounded)
-{
-	struct target *target = calloc(1, sizeof(*target));
-	struct thread thread = {.id = 1};
-
-	for (uint64_t i = 0; i < 10; i++)
-		owed_exchange(target, &thread, stood(1, 2));
-	for (uint64_t i = 3; i < 10000; i++)
-		owed_exchange(target, &thread, stood(i, i + 1));
-	cr_expect_eq(target->exchange_count, EXCHANGES);
-	cr_expect_neq(owed_instead(target, &thread, 1), 0, "what matters most stays");
-	free(target);
-}
-
 Test(owed, functions_by_the_thousand_are_found_and_lost_in_any_order)
 {
 	struct target *target = calloc(1, sizeof(*target));

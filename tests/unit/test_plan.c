@@ -147,7 +147,7 @@ Test(plan, the_data_stack_is_read_first)
 	free(t.apart);
 }
 
-/* Where frames lie outside the data stack, the thread state tells which of them ran (running.h). */
+/* Where frames lie outside the data stack, and wherever it is wanted, the thread state tells which function ran (running.h). */
 Test(plan, the_thread_state_is_read_before_what_it_tells_of)
 {
 	static struct thread t; /* large */
@@ -160,6 +160,13 @@ Test(plan, the_thread_state_is_read_before_what_it_tells_of)
 	cr_assert_lt(t.copy.head, t.copy.chunks);
 	cr_assert_lt(t.copy.chunks, t.copy.apart.frames);
 	cr_assert_eq(t.copy.apart.frame_count, 1);
+	t.apart->count = 0;
+	plan_clear(&p);
+	cr_assert(thread_plan(&t, pyabi_table(3, 12), &p, 1, PLAN_TELL));
+	cr_assert(t.copy.head_first);
+	plan_clear(&p);
+	cr_assert(thread_plan(&t, pyabi_table(3, 12), &p, 1, PLAN_LEARN));
+	cr_assert_not(t.copy.head_first);
 	plan_release(&p);
 	free(t.chunks);
 	free(t.apart);

@@ -23,6 +23,7 @@ struct made {
 	struct piece piece;
 	uint8_t head[PYABI_TSTATE_MAX];
 	struct walker w;
+	struct ends ends;
 	struct pyabi abi;
 };
 
@@ -46,7 +47,7 @@ static struct made *make(unsigned minor, raddr_t item, raddr_t top)
 	m->plan = (struct plan){.pieces = &m->piece, .count = 1, .memory = m->head};
 	m->chunk = (struct chunk){.base = STACK, .size_bytes = 16384};
 	m->thread = (struct thread){.tstate = TSTATE, .apart = &m->apart, .chunks = &m->chunk, .chunk_count = 1};
-	m->w = (struct walker){.abi = abi, .plan = &m->plan};
+	m->w = (struct walker){.abi = abi, .plan = &m->plan, .ends = &m->ends};
 	put(m, abi->tstate.exc_info, item);
 	put(m, abi->tstate.chunk + 8, top);
 	apart_note_link(&m->apart, (struct apart_link){.frame = GENERATOR, .previous = RESUMER, .code = CODE});
@@ -90,7 +91,7 @@ Test(running, the_current_frame_is_the_generators)
 	note(m, TOP, false);
 	cr_expect_eq(found(m, GENERATOR).resumer, RESUMING);
 	cr_expect_eq(found(m, RESUMER).code, 0, "it is about to be resumed");
-	cr_expect_eq(found(m, TOP).generator, GENERATOR, "in C, behind a shim");
+	cr_expect_eq(found(m, TOP).frame, GENERATOR, "in C, behind a shim");
 	free(m);
 }
 
