@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "sampler/exact_look.h"
+#include "sampler/recheck.h"
 #include "sampler/record.h"
 #include "sampler/special.h"
 #include "sampler/status.h"
@@ -138,13 +139,14 @@ static bool look(struct target *target, struct thread *t, struct walker *w)
 	w->stands = true;
 	err = exact_look_at_standing(target, t, w, &look);
 	w->stands = false;
-	if (err || t->seen.depth == 0)
+	if (err || t->seen.depth == 0 || recheck_stack(target, t, w->now_ns) != 0)
 		return false;
 	t->oncpu.state = ONCPU_RUNNABLE;
 	t->oncpu.asked_ns = w->now_ns;
 	if (status_of(target, t, w, &near->status) != 0)
 		return false;
 	special_note(target, t, w, near->status);
+	near->generation = recheck_generation(target, t);
 	/* The kernel may have moved one of us to another CPU meanwhile, or our turn may have been over for a while. */
 	return oncpu_slices(&t->oncpu, &slices) && slices == near->slices && affinity_is_there(near->affinity);
 }

@@ -23,6 +23,7 @@ struct near {
 	uint64_t slices;           /* … when the kernel had given it so many turns, … */
 	uint64_t stood_tick;       /* … and in which it stood while it was read, with this status, … */
 	uint16_t status;
+	uint64_t generation; /* … of the code objects, as recheck.h has it, … */
 	struct copy copy;          /* … and its pieces in target->again */
 	uint64_t t_tried_ns, t_there_ns;
 	uint64_t learnt;            /* calls, when it was tried last */

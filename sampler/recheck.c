@@ -9,7 +9,7 @@
 #define CHECKED_NS                                                                                                     \
 	NS_PER_MS /* so long after a look at all code objects of a stack only those of new frames are looked at */
 
-static uint64_t generation_of(const struct target *target, const struct thread *t)
+uint64_t recheck_generation(const struct target *target, const struct thread *t)
 {
 	const struct interp *interp = target_interp(target, t->interp);
 
@@ -24,7 +24,7 @@ static bool is_recheck_due(const struct thread *t, uint64_t generation, uint64_t
 
 int recheck_stack(struct target *target, struct thread *t, uint64_t now_ns)
 {
-	uint64_t generation = generation_of(target, t);
+	uint64_t generation = recheck_generation(target, t);
 	bool late = is_recheck_due(t, generation, now_ns);
 	raddr_t checked = 0;
 
@@ -71,7 +71,7 @@ bool recheck_has_codes(const struct target *target, const struct pystack *stack)
 
 void recheck_accepted(const struct target *target, struct thread *t, uint64_t now_ns)
 {
-	uint64_t generation = generation_of(target, t);
+	uint64_t generation = recheck_generation(target, t);
 
 	if (is_recheck_due(t, generation, now_ns))
 		t->t_checked_ns = now_ns;
@@ -85,7 +85,7 @@ int recheck_doubted(struct target *target, const struct thread *t, struct walker
 	w->doubted = 0;
 	/* In a program that moves fast, the frame was just being made: then it was not long ago that its code was compared. */
 	if (!code || w->now_ns - code->checked_ns < DOUBT_NS ||
-	    codes_recheck(target->codes, &target->remote, code, generation_of(target, t), w->now_ns) == 0)
+	    codes_recheck(target->codes, &target->remote, code, recheck_generation(target, t), w->now_ns) == 0)
 		return 0;
 	runs_retire_codes(target);
 	return -EAGAIN;

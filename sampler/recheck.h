@@ -5,6 +5,8 @@
 
 #include "sampler/target.h"
 
+/* How many code objects the thread's interpreter has freed, as last read; 0: it does not say. */
+uint64_t recheck_generation(const struct target *target, const struct thread *t);
 /* Compares the code objects of the stack in t->seen that cannot be trusted as they are. -EAGAIN: one was stale. */
 int recheck_stack(struct target *target, struct thread *t, uint64_t now_ns);
 /* Whether all code objects of the stack in t->seen, read at read_ns and the generation, are those that were decoded. None is retired: a

@@ -124,6 +124,20 @@ static const struct code *placed_code(const struct walker *w, const struct threa
 	return *ret_bytes ? codes_find(w->codes, frame_code(w->abi, *ret_bytes)) : NULL;
 }
 
+/* Whether the frame can have been there when the thread state was copied: what lies right above the one that resumed the generator which ran, or is called
+ * from, was called by that generator; and where there is none, by none. */
+static bool is_of_instant(const struct walker *w, const struct thread *t, const uint8_t *bytes)
+{
+	raddr_t caller = frame_previous(w->abi, bytes), generator = t->apart ? innermost_generator(w, t) : 0;
+
+	if (!t->apart)
+		return true;
+	if (generator == 0)
+		return thread_in_chunks(t, caller) || code_at(w, t, caller) == 0;
+	return !thread_in_chunks(t, caller) ||
+	       apart_state(t->apart, generator, ANY_END, code_at(w, t, generator)).resumer_frame != caller;
+}
+
 /* Who runs where this frame is the innermost one: it; or, if it has not begun, its caller, which makes it. */
 static struct running running_at(const struct walker *w, const struct thread *t, raddr_t frame, const uint8_t *bytes, const struct code *code)
 {
@@ -146,7 +160,8 @@ static struct running running_ending(const struct walker *w, const struct thread
 	const uint8_t *bytes;
 	const struct code *code = placed_code(w, t, frame, &bytes);
 
-	return code && frame + code->frame_bytes == end ? running_at(w, t, frame, bytes, code) : (struct running){0};
+	return code && frame + code->frame_bytes == end && is_of_instant(w, t, bytes) ? running_at(w, t, frame, bytes, code)
+	                                                                              : (struct running){0};
 }
 
 /* The same where no word of that instant names the frame: it is one of the stack, or lies above it. */
@@ -167,6 +182,12 @@ static struct running running_on_top(const struct walker *w, const struct thread
 	return above ? running_ending(w, t, above, end) : (struct running){0};
 }
 
+/* That a generator runs, or is called from, is told, too. */
+static raddr_t key_of(const struct walker *w, const struct thread *t, raddr_t current)
+{
+	return current | (t->apart && innermost_generator(w, t) != 0);
+}
+
 static void note_end(const struct walker *w, raddr_t current, raddr_t end, struct running running)
 {
 	ends_note(w->ends, (struct end){.current = current, .end = end, .frame = running.frame, .code = running.code});
@@ -185,20 +206,21 @@ static struct running known_end(const struct walker *w, raddr_t current, raddr_t
 static struct running running_placed(const struct walker *w, const struct thread *t, raddr_t current, raddr_t end)
 {
 	struct running running = current ? running_ending(w, t, current, end) : running_on_top(w, t, end);
+	raddr_t key = key_of(w, t, current);
 	const struct code *code;
 	const uint8_t *bytes;
 
 	if (running.code != 0) {
-		note_end(w, current, end, running);
+		note_end(w, key, end, running);
 		if (current)
-			note_end(w, current, 0, running);
+			note_end(w, key, 0, running);
 		return running;
 	}
-	running = known_end(w, current, end);
+	running = known_end(w, key, end);
 	if (running.code != 0 || !current)
 		return running;
 	code = placed_code(w, t, current, &bytes);
-	return code ? running_at(w, t, current, bytes, code) : known_end(w, current, 0);
+	return code && is_of_instant(w, t, bytes) ? running_at(w, t, current, bytes, code) : known_end(w, key, 0);
 }
 
 /* The generator that ran itself, and did not call what lies above it; code 0: none. */

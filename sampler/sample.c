@@ -86,6 +86,8 @@ static void accept(struct target *target, struct thread *t, const struct walker 
 	if (target->held_wanted)
 		held_offer(target, t, owed_leaf(w, t));
 	recheck_accepted(target, t, w->now_ns);
+	if (near_stood(target, t)) /* which was before the rest of the process was read */
+		t->generation = target->near.generation;
 	if (t->seen.apart)
 		note_resumed(target, t);
 	if (w->abi->frames == FRAMES_HEAP)
@@ -194,9 +196,7 @@ static void sample_thread(struct target *target, struct thread *t, struct walker
 	if (near_stood(target, t)) {
 		fresh = false;
 		near_recall(target, t, w, &status);
-		err = recheck_stack(target, t, w->now_ns);
-		if (!err)
-			err = prove_calls(target, w, t, status, weight_ns);
+		err = prove_calls(target, w, t, status, weight_ns);
 	}
 	if (err == -EAGAIN)
 		err = sample_running(target, t, w, weight_ns, fresh, &ran, &status);

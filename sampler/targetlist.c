@@ -285,6 +285,8 @@ void target_take_generation(const struct target *target, raddr_t interp, const s
 
 	if (!of || piece == PLAN_FULL)
 		return;
+	if (now_ns < of->t_generation_ns) /* a look on the target's CPU comes before the tick's own read, and knows a later time */
+		now_ns = of->t_generation_ns;
 	if (generation != of->generation || generation == 0)
 		of->t_freed_ns = now_ns;
 	of->generation = generation;
