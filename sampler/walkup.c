@@ -503,6 +503,8 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 		bytes = next_frame(&c, frame, suspended, &frame, &err);
 		if (err)
 			return err;
+		if (bytes && !kept && code->traceable_bytes < code->bytecode_bytes)
+			return -EAGAIN; /* it has not begun: what lies above is of an earlier call */
 		if (bytes) {
 			c.through_c |= !suspended;
 			plain &= suspended && frame_previous(abi, bytes) == *ret_leaf;
