@@ -136,6 +136,7 @@ static bool look(struct target *target, struct thread *t, struct walker *w)
 	uint64_t slices;
 	int err;
 
+	t->heap_expected = 0; /* to 3.10: all frames are wanted, not those that the last tick expected */
 	w->stands = true;
 	err = exact_look_at_standing(target, t, w, &look);
 	w->stands = false;
