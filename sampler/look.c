@@ -10,7 +10,6 @@
 #include "sampler/links.h"
 #include "sampler/running.h"
 
-#define FIRST_LOOKS 64 /* at a thread */
 #define SETTLED_NS  (100 * NS_PER_MS)
 #define STANDS      5  /* reads in which the thread state and the frames disagree in the same way, after the first */
 

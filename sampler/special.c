@@ -74,7 +74,8 @@ bool special_can_collect(const struct target *target, const struct thread *t, ra
 	for (uint32_t i = 0; i + 1 < t->seen.depth; i++)
 		if (t->seen.frames[i].frame == starter)
 			return is_called_by_c(target, t, i + 1);
-	return true;
+	/* What lies above the innermost frame was called since: so it began to collect since. */
+	return t->seen.depth == 0 || !thread_in_chunks(t, starter) || starter <= t->seen.frames[t->seen.depth - 1].frame;
 }
 
 void special_note(struct target *target, struct thread *t, const struct walker *w, uint16_t status)

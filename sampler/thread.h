@@ -152,9 +152,11 @@ struct thread {
 	uint64_t gil_waited_ns; /* when it was last seen blocked on the GIL */
 };
 
+#define FIRST_LOOKS 64 /* at a thread: what lies outside its data stack is not known yet */
+
 enum plan_order {
 	PLAN_SAMPLE, /* where frames lie outside the data stack, the thread state comes first, and tells which function ran (running.h) */
-	PLAN_TELL,   /* it always does */
+	PLAN_TELL,   /* it always does, after the first looks */
 	PLAN_LEARN,  /* it always comes behind the data stack: right before what it is to agree with */
 };
 
