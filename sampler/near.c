@@ -11,8 +11,7 @@
 #include "sampler/status.h"
 #include "sampler/target.h"
 
-/* By the number of targets, all of which it costs something: */
-#define EACH_NS      (10 * NS_PER_MS)  /* no more often than this, … */
+/* By the number of targets, all of which it costs something: no more often than NEAR_EACH_NS, … */
 #define SOON_NS      (2 * NS_PER_MS)   /* … or this, while calls are being learnt; … */
 #define SOON_MOST    500u              /* … so many in a row, … */
 #define SOON_EACH    4u                /* … of which one is earned by so many others */
@@ -77,7 +76,7 @@ void near_note(struct target *target, const struct thread *t, uint16_t status)
 /* All ticks are such. */
 static bool is_low_rate(const struct target *target)
 {
-	return target->interval_ns >= target->near.affinity->targets * EACH_NS;
+	return target->interval_ns >= target->near.affinity->targets * NEAR_EACH_NS;
 }
 
 /* At high rates, samples must wait for what such a tick shows. */
@@ -92,7 +91,7 @@ static bool is_wanted(struct target *target, uint64_t now_ns)
 		return true;
 	if (target->owed_count == target->owed_plain || since_ns < targets * SOON_NS)
 		return false;
-	if (since_ns >= targets * EACH_NS) {
+	if (since_ns >= targets * NEAR_EACH_NS) {
 		if (near->soon_used > 0 && ++near->others % SOON_EACH == 0)
 			near->soon_used--;
 		return true;
@@ -171,7 +170,6 @@ bool near_begin(struct target *target, struct walker *w)
 	if (!t || !go_to(target, t, w->now_ns))
 		return false;
 	near->t_there_ns = w->now_ns;
-	near->there_tick = target->tick;
 	if (look(target, t, w)) {
 		near->stood_tick = target->tick;
 		near->copy = t->copy;

@@ -10,8 +10,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/clock.h"
 #include "sampler/affinity.h"
 #include "sampler/thread.h"
+
+#define NEAR_EACH_NS (10 * NS_PER_MS) /* of intervals from here on all ticks are such, with one target */
 
 struct target;
 struct walker;
@@ -19,12 +22,11 @@ struct walker;
 struct near {
 	struct affinity *affinity; /* the sampler thread's; NULL: none */
 	uint32_t thread;           /* id of the one that was last seen to run; 0: none yet */
-	uint64_t there_tick;       /* in which its CPU was gone to last, at t_there_ns, … */
-	uint64_t slices;           /* … when the kernel had given it so many turns, … */
-	uint64_t stood_tick;       /* … and in which it stood while it was read, with this status, … */
+	uint64_t slices;           /* so many turns had the kernel given it when its CPU was gone to last */
+	uint64_t stood_tick;       /* in which it stood while it was read; then: */
+	struct copy copy;          /* its pieces in target->again */
 	uint16_t status;
-	uint64_t generation; /* … of the code objects, as recheck.h has it, … */
-	struct copy copy;          /* … and its pieces in target->again */
+	uint64_t generation;       /* recheck_generation() */
 	uint64_t t_tried_ns, t_there_ns;
 	uint64_t learnt;            /* calls, when it was tried last */
 	uint32_t soon_used, others; /* of the ticks that come sooner while calls are being learnt; ticks at the usual rate */
@@ -36,8 +38,8 @@ void near_join(struct target *target, struct affinity *affinity);
 void near_woke(struct target *target, uint64_t late_ns, uint64_t now_ns);
 /* The status of a thread has become known. */
 void near_note(struct target *target, const struct thread *t, uint16_t status);
-/* A tick begins. Where that is wanted, goes to the CPU that the target runs on, and looks at the thread as it stands, before all else; all else is
- * done elsewhere. False: it was not wanted, or could not be. */
+/* A tick begins. Where that is wanted, goes to the CPU that the target runs on, and looks at the thread as it stands, before all else. At high rates it
+ * leaves that CPU at once. False: it was not wanted, or could not be. */
 bool near_begin(struct target *target, struct walker *w);
 /* Whether it stood while it was read in this tick. */
 bool near_stood(const struct target *target, const struct thread *t);

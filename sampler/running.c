@@ -246,24 +246,13 @@ static raddr_t below_shim(const struct thread *t, raddr_t current)
 	return link.frame == current && link.shim ? link.previous : 0;
 }
 
-/* The innermost frame of the stack, if it lies on the data stack and ends where that did. */
-static struct running running_leaf(const struct walker *w, const struct thread *t, raddr_t end)
-{
-	const struct pyframe *leaf = t->seen.depth > 0 ? &t->seen.frames[t->seen.depth - 1] : NULL;
-	const struct code *code = leaf && thread_in_chunks(t, leaf->frame) ? codes_find(w->codes, leaf->code) : NULL;
-
-	return code && leaf->frame + code->frame_bytes == end ? (struct running){.frame = leaf->frame, .code = leaf->code} : (struct running){0};
-}
-
 struct running running_find(const struct walker *w, const struct thread *t, raddr_t current)
 {
 	bool exact = w->abi->tstate.cframe == ABSENT; /* the current frame is of the same instant */
 	raddr_t end = tstate_word(w, t, w->abi->tstate.chunk + 8);
 	struct running running = {0};
 
-	if (!exact)
-		running = running_leaf(w, t, end);
-	if (running.code == 0 && t->apart)
+	if (t->apart)
 		running = running_generator(w, t, current, end, exact);
 	if (running.code == 0 && exact && t->apart && !thread_in_chunks(t, current))
 		current = below_shim(t, current);

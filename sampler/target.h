@@ -81,8 +81,6 @@ struct owed {
 	uint32_t next; /* with the same hash of thread and function: its index, plus 1; 0: none */
 };
 
-#define LOW_RATE_NS (10 * NS_PER_MS) /* intervals from here on */
-
 #define OWED_MAX   2048u /* functions that are defined anew all the time are many */
 #define OWED_HEADS 1024u
 
@@ -157,7 +155,7 @@ struct target {
 	uint32_t owed_heads[OWED_HEADS]; /* by hash of thread and function: index, plus 1; 0: none */
 	uint32_t owed_count;
 	uint32_t owed_through, owed_beside; /* so many of them have a stack that had this function, or was met beside it, to stand in */
-	uint32_t owed_plain;
+	uint32_t owed_plain;                /* so many are plain */
 	uint64_t t_owed_ns; /* when old ones were last looked for */
 	uint64_t random;
 	uint64_t edges_learnt; /* grows with each stack whose calls were learnt */
@@ -268,7 +266,7 @@ void target_finish(struct target *target, uint64_t now_ns, enum target_event eve
  * ticks are on the target's CPU (near.h); and what it tells waits for stacks, for which a process that does little would have to be kept awake. */
 static inline enum plan_order target_plan_order(const struct target *target)
 {
-	return target->interval_ns > 0 && target->interval_ns < LOW_RATE_NS ? PLAN_TELL : PLAN_SAMPLE;
+	return target->interval_ns > 0 && target->interval_ns < NEAR_EACH_NS ? PLAN_TELL : PLAN_SAMPLE;
 }
 
 #endif

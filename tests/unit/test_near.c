@@ -91,7 +91,7 @@ Test(near, at_low_rates_each_tick_is_where_the_target_runs, .timeout = 20)
 	for (uint64_t tick = 0; tick < 3; tick++) {
 		cr_expect(goes_at(NOW_NS + tick * target->interval_ns));
 		cr_expect_eq(sched_getcpu(), child_cpu);
-		cr_expect_eq(target->near.there_tick, target->tick);
+		cr_expect_eq(target->near.t_there_ns, NOW_NS + tick * target->interval_ns);
 		cr_expect_not(near_stood(target, &one), "there is no stack to be seen");
 		target->tick++;
 	}
