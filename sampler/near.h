@@ -2,7 +2,7 @@
 /* Ticks that are taken on the CPU which the target runs on. While the sampler's thread has that CPU, the target's has not, and stands wherever it was
  * interrupted: its frames are copied as of one instant, whatever they are made of, nothing is torn, and what is seen does not depend on how long it lasts. No
  * stop is asked for and no signal sent; the target waits for its CPU as it does when any other program wakes up there. Only what wakes at once, and gives
- * the CPU back at once, may do that (turns.h). It costs the target what the tick takes, some 70 µs, and not what a remote copy does, less than 1 µs: so all
+ * the CPU back at once, may do that (turns.h). It costs the target what the tick takes, 70 to 190 µs by machine, and not what a remote copy does, less than 1 µs: so all
  * ticks of low rates are such, but of high ones no more than a hundred a second, while samples wait for stacks that are torn in copies from afar. */
 #ifndef SAMPLED_SAMPLER_NEAR_H
 #define SAMPLED_SAMPLER_NEAR_H
