@@ -144,15 +144,15 @@ static bool is_for_one(uint8_t calling)
 	       !(calling & (CALLING_RESUMES | CALLING_SELDOM));
 }
 
-bool bytecode_find_call(const struct pyabi *abi, const struct remote *r, const struct code *code, uint32_t version,
-                        int64_t *ret_offset)
+uint32_t bytecode_find_calls(const struct pyabi *abi, const struct remote *r, const struct code *code, uint32_t version,
+                             int64_t *ret_offset)
 {
 	uint8_t bytes[SOUGHT_MAX];
 	uint32_t found = 0;
 
-	if (version == 0 || code->bytecode_bytes > sizeof(bytes) ||
+	if (!r || version == 0 || code->bytecode_bytes > sizeof(bytes) ||
 	    remote_read(r, code->bytecode, bytes, code->bytecode_bytes) != 0)
-		return false;
+		return 0;
 	for (uint32_t at = 0; at + VERSION_AT + sizeof(version) <= code->bytecode_bytes; at += 2) {
 		uint8_t calling = abi->calling[bytes[at]];
 
@@ -161,27 +161,28 @@ bool bytecode_find_call(const struct pyabi *abi, const struct remote *r, const s
 		*ret_offset = (int64_t)at + 2 * ((calling & CALLING_UNITS) - 1);
 		found++;
 	}
-	return found == 1;
+	return found;
 }
 
-bool bytecode_calls_another(const struct pyabi *abi, const struct remote *r, const struct code *code, int64_t offset,
-                            uint32_t version)
+uint32_t bytecode_specialised_for(const struct pyabi *abi, const struct remote *r, const struct code *code, int64_t offset)
 {
+	uint32_t version;
 	uint8_t bytes[2 * CACHES_MAX + VERSION_AT + sizeof(version)];
 	int64_t first = offset < 2 * CACHES_MAX ? 0 : offset - 2 * CACHES_MAX;
 	int64_t end = offset + VERSION_AT + (int64_t)sizeof(version);
 
-	if (!r || version == 0 || offset < 0 || end > (int64_t)code->bytecode_bytes ||
+	if (!r || offset < 0 || end > (int64_t)code->bytecode_bytes ||
 	    remote_read(r, code->bytecode + (uint64_t)first, bytes, (size_t)(end - first)) != 0)
 		return false;
 	for (int64_t at = offset; at >= first; at -= 2) {
 		uint8_t calling = abi->calling[bytes[at - first]];
 
 		if (calling >= CALLING_QUIET_SUBSCRIPT)
-			return false;
-		if ((calling & CALLING_UNITS) == (offset - at) / 2 + 1)
-			return is_for_one(calling) &&
-			       memcmp(bytes + (at - first) + VERSION_AT, &version, sizeof(version)) != 0;
+			return 0;
+		if ((calling & CALLING_UNITS) == (offset - at) / 2 + 1) {
+			memcpy(&version, bytes + (at - first) + VERSION_AT, sizeof(version));
+			return is_for_one(calling) ? version : 0;
+		}
 	}
-	return false;
+	return 0;
 }

@@ -25,14 +25,12 @@ bool bytecode_has_call(const struct pyabi *abi, const struct remote *r, const st
  * it is specialised for what does not, nor where mostly nothing is called and it is not specialised for what is. True where r is NULL. */
 bool bytecode_may_call(const struct pyabi *abi, const struct remote *r, const struct code *code, int64_t offset);
 
-/* The one place at which a frame of this code stands while it is in a call that is specialised for the functions of a code object with
- * this version (struct code). False: there is none, or several; or it cannot be read. */
-bool bytecode_find_call(const struct pyabi *abi, const struct remote *r, const struct code *code, uint32_t version,
-                        int64_t *ret_offset);
+/* Of how many calls of this code it is read at this moment that they are specialised for the functions of a code object with this version (struct code), and where
+ * a frame stands meanwhile that is in the last of them. 0 as well where it cannot be read, or r is NULL. */
+uint32_t bytecode_find_calls(const struct pyabi *abi, const struct remote *r, const struct code *code, uint32_t version,
+                             int64_t *ret_offset);
 
-/* Whether the call that a frame stands in is specialised, at this moment, for functions of another code object than one with this version.
- * False where the version is 0 or r NULL. */
-bool bytecode_calls_another(const struct pyabi *abi, const struct remote *r, const struct code *code, int64_t offset,
-                            uint32_t version);
+/* The version of the function for which the call that a frame stands in is specialised at this moment; 0: for none, or r is NULL. */
+uint32_t bytecode_specialised_for(const struct pyabi *abi, const struct remote *r, const struct code *code, int64_t offset);
 
 #endif

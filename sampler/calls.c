@@ -63,13 +63,23 @@ static bool has_site(const struct call *call)
 }
 
 /* A caller whose instruction is specialised for another function mostly calls that one. */
-static bool calls_another(const struct call *call)
+static bool specialised_for_another(const struct call *call)
 {
 	const struct place *place = call->context;
 	const struct code *code = codes_find(place->w->codes, place->caller->code);
+	uint32_t version = code && place->callee ? bytecode_specialised_for(place->w->abi, place->w->remote, code, place->caller->offset) : 0;
 
-	return code && place->callee &&
-	       bytecode_calls_another(place->w->abi, place->w->remote, code, place->caller->offset, place->callee->version);
+	return version != 0 && place->callee->version != 0 && version != place->callee->version;
+}
+
+/* Then it calls this one by another instruction, where one is specialised for it. Where none is, one instruction calls several functions in turn. */
+static bool calls_another(const struct call *call)
+{
+	const struct place *place = call->context;
+	int64_t elsewhere;
+
+	return specialised_for_another(call) &&
+	       bytecode_find_calls(place->w->abi, place->w->remote, codes_find(place->w->codes, place->caller->code), place->callee->version, &elsewhere) > 0;
 }
 
 /* A caller whose instruction is specialised for C does not run a Python function in the same loop, nor does one that reads a plain attribute. */
@@ -79,6 +89,12 @@ static bool can_have_called(const struct call *call)
 	const struct code *code = codes_find(place->w->codes, place->caller->code);
 
 	return !code || (bytecode_may_call(place->w->abi, place->w->remote, code, place->caller->offset) && !calls_another(call));
+}
+
+/* Of a callee that has been left: what lies there may be the frame of the next one, of which its link was written first. */
+static bool can_have_called_left(const struct call *call)
+{
+	return can_have_called(call) && !specialised_for_another(call);
 }
 
 static enum called called_of(const struct pyframe *frame, const struct code *code)
@@ -113,6 +129,7 @@ static bool each_call(const struct walker *w, const struct pystack *stack, uint3
 			                    .seldom = caller_code && code_calls_seldom(caller_code, stack->frames[i - 1].offset),
 			                    .given = !caller_code || caller_code->given,
 			                    .placed = stack->frames[i].placed,
+			                    .handed = stack->frames[i].handed,
 			                    .can_be = i > 0 && stack->frames[i].direct ? can_have_called : NULL,
 			                    .context = &place,
 			                    .proven = stack->frames[i].proven,
@@ -349,14 +366,17 @@ bool calls_know_pair(const struct walker *w, raddr_t caller, raddr_t callee, con
 static bool sight_left(void *context, const struct call *call)
 {
 	struct sighting *s = context;
+	struct call left = *call;
 
+	if (left.can_be)
+		left.can_be = can_have_called_left;
 	/* A generator's frame was copied later than what it called: what has been left by then says nothing of where it was called. */
 	if (!call->adjacent || !has_site(call))
 		s->learnt = edges_has(s->edges, call->key);
 	else if (s->apart)
-		s->learnt = edges_sight_left_single(s->edges, call, s->now_ns);
+		s->learnt = edges_sight_left_single(s->edges, &left, s->now_ns);
 	else
-		s->learnt = edges_sight_left(s->edges, call, s->now_ns);
+		s->learnt = edges_sight_left(s->edges, &left, s->now_ns);
 	return true;
 }
 

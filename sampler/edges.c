@@ -38,6 +38,10 @@
 #define PLENTY      64 /* a site and a callee that were seen so often, and a share below FALSE_SHARE: not a call */
 #define FALSE_SHARE 10
 #define RARE_SHARE  2
+/* Where one site calls several functions in turn, each is its callee by so many sightings in single copies, the callable on the caller's value stack, if that is
+ * nearly all that was seen of the callee with this caller, at whatever site. */
+#define HANDED_SIGHTINGS 16
+#define HANDED_SHARE(all) ((all) - (all) / 8)
 #define CONTEXTS    3 /* in which a call of what the caller was given has to be known, to be possible in all */
 #define COUNTS      16384u /* counters; parts that fall together count as one, which only makes a call wait longer */
 #define HALVE_NS    (10 * NS_PER_S)
@@ -47,6 +51,7 @@ struct pending { /* not known yet */
 	uint64_t first_ns;
 	uint16_t sightings; /* in both copies of a double read */
 	uint16_t singles;   /* in one copy; stops at the most it can hold */
+	uint16_t handed;    /* of these, with the callee on the caller's value stack */
 	uint16_t proven;    /* while the callee was its caller's */
 };
 
@@ -211,8 +216,45 @@ static bool can_be(struct pending *pending, const struct call *call)
 {
 	if (!call->can_be || call->can_be(call))
 		return true;
-	pending->singles = 0;
+	pending->singles = pending->handed = 0;
 	return false;
+}
+
+static const struct pending *find_pending(const struct edges *e, uint64_t key)
+{
+	const struct pending *set = &e->pending[set_of(e, key)];
+
+	for (uint32_t i = 0; i < PENDING_WAYS; i++)
+		if (set[i].key == key)
+			return &set[i];
+	return NULL;
+}
+
+/* Counts one more single copy. */
+static struct pending *add_single(struct edges *e, const struct call *call, uint64_t now_ns)
+{
+	struct pending *pending;
+
+	if (call->pair != 0) {
+		pending = get_pending(e, call->pair, now_ns);
+		if (pending->singles < UINT16_MAX)
+			pending->singles++;
+	}
+	pending = get_pending(e, call->key, now_ns);
+	if (pending->singles < UINT16_MAX) {
+		pending->singles++;
+		if (call->handed)
+			pending->handed++;
+	}
+	return pending;
+}
+
+/* Whether what was seen of the callee with this caller was seen there, by its caller's value stack. */
+static bool is_handed(const struct edges *e, const struct call *call, const struct pending *pending, uint32_t least)
+{
+	const struct pending *pair = call->pair ? find_pending(e, call->pair) : NULL;
+
+	return pair && pending->handed >= least && pending->handed >= HANDED_SHARE(pair->singles) && !is_called_elsewhere(e, call);
 }
 
 static void learn_edge(struct edges *e, const struct call *call)
@@ -358,16 +400,18 @@ bool edges_sight_edge(struct edges *e, const struct call *call, uint64_t now_ns)
 bool edges_sight_once(struct edges *e, const struct call *call, uint64_t now_ns)
 {
 	struct pending *pending;
-	uint64_t seen = seen_of(e, call), singles;
+	uint64_t singles;
+	bool enough;
 
 	if (edges_has(e, call->key))
 		return false;
-	pending = get_pending(e, call->key, now_ns);
-	if (pending->singles < UINT16_MAX)
-		pending->singles++;
+	pending = add_single(e, call, now_ns);
 	singles = pending->singles;
-	if (singles < (e->rough ? ROUGH_SIGHTINGS : SHARE_SIGHTINGS) || singles * SHARE < seen ||
-	    calls_another(e, call) || !can_be(pending, call))
+	if (calls_another(e, call))
+		enough = call->handed && is_handed(e, call, pending, HANDED_SIGHTINGS);
+	else
+		enough = singles >= (e->rough ? ROUGH_SIGHTINGS : SHARE_SIGHTINGS) && singles * SHARE >= seen_of(e, call);
+	if (!enough || !can_be(pending, call))
 		return false;
 	*pending = (struct pending){0};
 	edges_learn(e, call);
@@ -413,16 +457,6 @@ bool edges_sight_left_single(struct edges *e, const struct call *call, uint64_t 
 	return edges_has(e, call->key) || edges_has_single(e, call);
 }
 
-static const struct pending *find_pending(const struct edges *e, uint64_t key)
-{
-	const struct pending *set = &e->pending[set_of(e, key)];
-
-	for (uint32_t i = 0; i < PENDING_WAYS; i++)
-		if (set[i].key == key)
-			return &set[i];
-	return NULL;
-}
-
 bool edges_is_false(const struct edges *e, const struct call *call)
 {
 	uint64_t seen = seen_of(e, call);
@@ -440,10 +474,11 @@ bool edges_is_rare(const struct edges *e, const struct call *call)
 	bool never_calls =
 		call->seldom || (e->counts[call->site & (room_of(e, COUNTS) - 1)] >= SHARE_SIGHTINGS && !edges_has(e, call->site));
 
-	return edges_has(e, call->key) || (pending && pending->singles > 0 &&
-	                                   pending->singles * (uint64_t)RARE_SHARE >= seen_of(e, call) &&
-	                                   !never_calls && !calls_another(e, call) &&
-	                                   !is_called_elsewhere(e, call));
+	if (edges_has(e, call->key))
+		return true;
+	if (!pending || pending->singles == 0 || never_calls || is_called_elsewhere(e, call))
+		return false;
+	return calls_another(e, call) ? is_handed(e, call, pending, 1) : pending->singles * (uint64_t)RARE_SHARE >= seen_of(e, call);
 }
 
 void edges_count(struct edges *e, uint64_t part, uint32_t weight, uint64_t now_ns)
@@ -453,6 +488,7 @@ void edges_count(struct edges *e, uint64_t part, uint32_t weight, uint64_t now_n
 			e->counts[i] /= 2;
 		for (uint32_t i = 0; i < room_of(e, PENDING_ROOM); i++) { /* what is compared with them */
 			e->pending[i].singles /= 2;
+			e->pending[i].handed /= 2;
 			e->pending[i].proven /= 2;
 		}
 		e->halved_ns = now_ns;

@@ -26,6 +26,7 @@ struct call {
 	bool seldom;   /* where it stands, mostly nothing is called */
 	bool given;    /* the caller's code calls, or awaits, what it was given: that can depend on who called it */
 	bool placed;   /* the caller calls or awaits it from there only */
+	bool handed;   /* the caller's value stack has the callee for this call, as it was copied with it */
 	bool proven;   /* the callee was its caller's while both were read, if not of the frames below them */
 	bool adjacent; /* caller and callee were copied in one piece */
 	/* Asked before it is learnt by its share: whether what stands at its site can call; NULL: yes. */

@@ -25,6 +25,7 @@ struct pyframe { /* what one sample keeps of a frame */
 	bool stored; /* its stack pointer is stored (to 3.13): it is suspended in a call, below a finalizer, or traced */
 	bool awaited; /* its caller's own frame names it, and stands where that is resumed */
 	bool foreign; /* a generator, where its caller's value stack holds another one, and not this */
+	bool handed;  /* the caller's value stack has its function for the call (frame_handed()) */
 	bool placed;  /* where its caller stands was told by it, which is called or awaited from there only (placed.h) */
 	bool provable; /* that it is what its caller calls there can be told by reading both again, … */
 	bool proven;   /* … and was (links_prove()) */
@@ -136,6 +137,25 @@ static inline bool frame_is_suspended(const struct pyabi *abi, const uint8_t *by
 static inline bool frame_is_stored(const struct pyabi *abi, const uint8_t *bytes, const struct code *code)
 {
 	return abi->call_mark == CALL_MARK_STACKTOP && frame_is_suspended(abi, bytes, code);
+}
+
+/* Whether a suspended frame of which so many bytes were copied has, above its stack pointer, the function whose frame the callee is. The interpreter moves a call's
+ * arguments over to that one, and pops them with the callable, which stays where it was until something else is pushed (3.11+: CALL, Python/bytecodes.c). To
+ * 3.12 a NULL can lie before it. The low bits of a reference can be tags. */
+static inline bool frame_handed(const struct pyabi *abi, raddr_t frame, const uint8_t *bytes, uint32_t copied, const uint8_t *callee)
+{
+	uint64_t function = abi->frame.func == ABSENT ? 0 : frame_u64(callee, abi->frame.func) & ~UINT64_C(3), top;
+
+	if (abi->frame.stackpointer != ABSENT)
+		top = frame_u64(bytes, abi->frame.stackpointer) - frame;
+	else
+		top = (uint64_t)abi->frame.bytes + 8 * (uint64_t)(int64_t)frame_i32(bytes, abi->frame.stacktop);
+	if (function == 0 || top < (uint64_t)abi->frame.bytes)
+		return false;
+	for (uint64_t at = top; at <= top + 8 && copied >= 8 && at <= copied - 8; at += 8)
+		if ((frame_u64(bytes, (int32_t)at) & ~UINT64_C(3)) == function)
+			return true;
+	return false;
 }
 
 /* Whether a frame has been left: to 3.13 its stack pointer is stored when it returns, and is 0 once its variables are released

@@ -22,7 +22,7 @@ static bool find_specialised(struct walker *w, const struct code *code, const st
 	if (callee->version == 0 || w->light || w->tick - w->resumed->sought_tick < SOUGHT_TICKS)
 		return false;
 	w->resumed->sought_tick = w->tick;
-	if (!bytecode_find_call(w->abi, w->remote, code, callee->version, ret_place))
+	if (bytecode_find_calls(w->abi, w->remote, code, callee->version, ret_place) != 1)
 		return false;
 	resumed_note(w->resumed, code->content, callee->content, *ret_place);
 	return resumed_find(w->resumed, code->content, callee->content, ret_place);

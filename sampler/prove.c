@@ -210,6 +210,20 @@ static void count_calls(struct target *target, const struct walker *w, struct th
 	count_proofs(target, w, t);
 }
 
+/* Of which frames their callers' copies say that they are theirs. */
+static void note_handed(const struct walker *w, const struct thread *t)
+{
+	for (uint32_t i = 1; w->abi->frames == FRAMES_STACK && i < t->seen.depth; i++) {
+		struct pyframe *callee = &t->seen.frames[i];
+		const struct pyframe *caller = callee - 1;
+		uint32_t count, ignored;
+		const uint8_t *bytes = callee->direct ? walk_copy(w, t, caller->frame, 0, &count) : NULL;
+		const uint8_t *called = bytes ? walk_copy(w, t, callee->frame, 0, &ignored) : NULL;
+
+		callee->handed = called && frame_handed(w->abi, caller->frame, bytes, count, called);
+	}
+}
+
 /* What one look at a stack says of calls that are not known, beside the look before it (NULL: none). That it stands as it stood then says nothing
  * new; a read that was interrupted says nothing at all. */
 static void sight_calls(struct target *target, const struct walker *w, struct thread *t, bool one_copy,
@@ -312,6 +326,7 @@ int prove_calls(struct target *target, struct walker *w, struct thread *t, uint1
 	if (prove_knows(target, w, &t->seen, known_calls(t), &unknown))
 		return 0;
 	links_note_foreign(w, t);
+	note_handed(w, t);
 	note_doubt(t);
 	if (t->recalled) {
 		sight_adjacent(target, w, t);
@@ -361,6 +376,7 @@ bool prove_learn(struct target *target, struct walker *w, struct thread *t, cons
 	if (prove_knows(target, w, &t->seen, 0, &unknown))
 		return agreed;
 	links_note_foreign(w, t);
+	note_handed(w, t);
 	note_doubt(t);
 	if (t->recalled) {
 		sight_adjacent(target, w, t);

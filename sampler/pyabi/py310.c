@@ -93,6 +93,7 @@ const struct pyabi pyabi_3_10 = {
 		.gen = 88,
 		.valuestack = 64,
 		.return_offset = ABSENT,
+		.func = ABSENT,
 	},
 	.owner = {
 		.thread = ABSENT,

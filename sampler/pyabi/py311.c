@@ -73,6 +73,7 @@ const struct pyabi pyabi_3_11 = {
 		.gen = ABSENT,
 		.valuestack = ABSENT,
 		.return_offset = ABSENT,
+		.func = 0,
 	},
 	.owner = {
 		.thread = 0,

@@ -73,6 +73,7 @@ const struct pyabi pyabi_3_12 = {
 		.gen = ABSENT,
 		.valuestack = ABSENT,
 		.return_offset = 68,
+		.func = 16,
 	},
 	.owner = {
 		.thread = 0,

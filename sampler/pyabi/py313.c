@@ -74,6 +74,7 @@ const struct pyabi pyabi_3_13 = {
 		.gen = ABSENT,
 		.valuestack = ABSENT,
 		.return_offset = 68,
+		.func = 16,
 	},
 	.owner = {
 		.thread = 0,
@@ -109,8 +110,8 @@ const struct pyabi pyabi_3_13 = {
 	.calling = {
 		[5] = CALLING_SELDOM + 1, [53 ... 54] = 1, [57] = 1, [72] = CALLING_RESUMES + 1, [82] = CALLING_SELDOM + 1,
 		[104] = CALLING_RESUMES + 1, [157] = CALLING_SELDOM + CALLING_QUIET + 1,
-		[158] = CALLING_SELDOM + CALLING_PUSHES + 1, [159 ... 161] = CALLING_SELDOM + CALLING_QUIET + 1,
-		[162 ... 164] = CALLING_PUSHES + 1, [165 ... 175] = CALLING_QUIET + 1, [176 ... 178] = CALLING_PUSHES + 1,
+		[158] = CALLING_SELDOM + CALLING_PUSHES + 1, [159 ... 161] = CALLING_SELDOM + CALLING_QUIET + 1, [162] = 1,
+		[163 ... 164] = CALLING_PUSHES + 1, [165 ... 176] = CALLING_QUIET + 1, [177 ... 178] = CALLING_PUSHES + 1,
 		[179 ... 181] = CALLING_QUIET + 1, [187] = CALLING_RESUMES + CALLING_PUSHES + 1,
 		[188 ... 190] = CALLING_RESUMES + CALLING_QUIET + 1, [191] = CALLING_SELDOM + CALLING_QUIET + 1,
 		[192] = CALLING_SELDOM + CALLING_PUSHES + 1, [193 ... 199] = CALLING_SELDOM + CALLING_QUIET + 1,

@@ -82,6 +82,7 @@ const struct pyabi pyabi_3_7 = {
 		.gen = 96,
 		.valuestack = 64,
 		.return_offset = ABSENT,
+		.func = ABSENT,
 	},
 	.owner = {
 		.thread = ABSENT,

@@ -85,6 +85,7 @@ const struct pyabi pyabi_3_8 = {
 		.gen = 96,
 		.valuestack = 64,
 		.return_offset = ABSENT,
+		.func = ABSENT,
 	},
 	.owner = {
 		.thread = ABSENT,

@@ -83,6 +83,7 @@ const struct pyabi pyabi_3_9 = {
 		.gen = 96,
 		.valuestack = 64,
 		.return_offset = ABSENT,
+		.func = ABSENT,
 	},
 	.owner = {
 		.thread = ABSENT,

@@ -148,7 +148,8 @@ struct pyabi {
 	/* For each opcode, specialised and instrumented ones too: 0, or, where such an instruction can push a frame without leaving the
 	 * interpreter's loop, 1 + the units behind it at which its frame stands meanwhile (CALLING_UNITS); plus CALLING_RESUMES if that can be
 	 * a generator's only, CALLING_SELDOM if it mostly calls nothing (an attribute can be a property), CALLING_PUSHES or
-	 * CALLING_QUIET if this specialisation pushes one, or none. A superset, by families of specialisation, since these change while a program runs.
+	 * CALLING_QUIET if this specialisation pushes one (a call: that of the function whose version stands behind it), or none. A superset, by
+	 * families of specialisation, since these change while a program runs.
 	 * CALLING_SUBSCRIPT: CALLING_SELDOM + 1, if its argument is NB_SUBSCR. CALLING_HIDDEN: it stands in the place of another one, for
 	 * debuggers, and that one is not seen. 3.11+; made by tests/tools/make_calling.py. */
 	uint8_t calling[256];
@@ -213,6 +214,7 @@ struct pyabi {
 		int32_t gen;          /* f_gen, to 3.10 */
 		int32_t valuestack;   /* f_valuestack, to 3.10: where the value stack begins, in the same object */
 		int32_t return_offset; /* u16, 3.12+ */
+		int32_t func; /* f_func, since 3.12 f_funcobj: 3.11+ */
 	} frame;
 	struct { /* values of frame.owner; ABSENT where there is none of the kind */
 		int8_t thread, generator, frame_object, shim, shim2;

@@ -86,6 +86,7 @@ static const struct rule {
 	{"frame.gen", offsetof(struct pyabi, frame.gen), S_FRAME, 8, HEAP, 0, false},
 	{"frame.valuestack", offsetof(struct pyabi, frame.valuestack), S_FRAME, 8, HEAP, 0, false},
 	{"frame.return_offset", offsetof(struct pyabi, frame.return_offset), S_FRAME, 2, SHIM | BASE, 0, false},
+	{"frame.func", offsetof(struct pyabi, frame.func), S_FRAME, 8, STACK, 0, true},
 	{"code.name", offsetof(struct pyabi, code.name), S_CODE, 8, ALL, 0, false},
 	{"code.filename", offsetof(struct pyabi, code.filename), S_CODE, 8, ALL, 0, false},
 	{"code.qualname", offsetof(struct pyabi, code.qualname), S_CODE, 8, STACK, 0, false},

@@ -21,6 +21,12 @@ class Oracle(unittest.TestCase):
         """Functions whose callee depends on their caller: no stack that the program cannot have, no line that it cannot stand at."""
         self.judge(python, "middle", SECONDS)
 
+    @support.on(support.each_version)
+    def check_dispatch(self, python):
+        """One line that calls many functions in turn, and another such line beside it. Their calls are learnt soon: before that was so, half of all samples were lost."""
+        result = self.judge(python, "dispatch", SECONDS, "1000")
+        self.assertLess(result.lost_percent, 5, result.causes)
+
     @support.on(support.few)
     def check_passing(self, python):
         """Short coroutines that are awaited again and again, where calls are learnt from single looks."""
@@ -65,6 +71,7 @@ class Oracle(unittest.TestCase):
         verdict = result.verdict
         self.assertGreater(verdict.samples, 0)
         self.assertEqual((verdict.impossible, verdict.wrong_lines), (0, 0), "of %d samples: %s" % (verdict.samples, verdict.examples))
+        return result
 
 
 class Judge(unittest.TestCase):

@@ -22,6 +22,7 @@ WORKLOADS = {
     "tree20us": ("tree.py", ["long"], 0),
     "alternate": ("alternate.py", [], 0),
     "middle": ("middle.py", [], 0),
+    "dispatch": ("dispatch.py", [], 0),
     "recursion": ("recursion.py", [], 0),
     "rec200": ("recursion.py", ["fixed"], 0),
     "generators": ("generators.py", [], 0),

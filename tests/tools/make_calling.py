@@ -2,7 +2,7 @@
 """Prints what stands in .calling of sampler/pyabi/py3*.c for the interpreter that runs it (3.11+): every opcode, specialised and
 instrumented ones too, of the instructions that can push the frame of a Python function, or of a generator, without leaving the
 interpreter's loop, and how many units behind it the frame's instruction pointer stands meanwhile, plus 1; and which of them are
-specialised so that they push one, or none unless they fall back to the general one. Then what stands in .plain_opcodes: instructions
+specialised so that they push one (a call: of one function, whose version stands behind it), or none unless they fall back to the general one. Then what stands in .plain_opcodes: instructions
 at which no Python code runs, whoever calls it; and in .caches how many units of inline cache follow each instruction. With the argument
 "instructions": a line for each function that has been specialised, its bytecode as it stands in memory and where its instructions begin."""
 import dis
@@ -19,7 +19,9 @@ if sys.version_info >= (3, 14):
     FAMILIES.append("BINARY_OP")  # which took in BINARY_SUBSCR
 # Of the specialised ones, those that push a frame.
 PUSHING = ("_PY", "_PY_EXACT_ARGS", "_PY_GENERAL", "_PY_WITH_DEFAULTS", "_BOUND_METHOD", "_BOUND_METHOD_EXACT_ARGS",
-           "_BOUND_METHOD_GENERAL", "_ALLOC_AND_ENTER_INIT", "_PROPERTY", "_GETATTRIBUTE_OVERRIDDEN", "_GETITEM", "_GEN")
+           "_BOUND_METHOD_GENERAL", "_PROPERTY", "_GETATTRIBUTE_OVERRIDDEN", "_GETITEM", "_GEN")
+# They do, but no function's version stands behind them: a type's, or none.
+UNVERSIONED = ("CALL_ALLOC_AND_ENTER_INIT", "CALL_EX_PY")
 HIDDEN, SUBSCRIPT, QUIET_SUBSCRIPT = "CALLING_HIDDEN", "CALLING_SUBSCRIPT", "CALLING_QUIET_SUBSCRIPT"
 # At these no Python code runs: they neither allocate, nor give up a reference, nor look at the eval breaker.
 PLAIN = ("COPY", "KW_NAMES", "LOAD_CONST", "LOAD_CONST_IMMORTAL", "LOAD_CONST_MORTAL", "LOAD_CONST__LOAD_FAST", "LOAD_FAST",
@@ -70,8 +72,8 @@ def rows():
         kind = "CALLING_RESUMES + " if family in RESUMING else "CALLING_SELDOM + " if family in SELDOM else ""
         behind = caches(family) if sys.version_info < (3, 13) else 0
         for name in [family, "INSTRUMENTED_" + family] + list(families.get(family, [])):
-            special = name in families.get(family, []) and not name.endswith("_ADAPTIVE")
-            pushes = special and name.endswith(PUSHING)
+            special = name in families.get(family, []) and not name.endswith("_ADAPTIVE") and name not in UNVERSIONED
+            pushes = special and name.endswith(PUSHING) and "_NON_PY" not in name
             if name not in numbers:
                 continue
             if family == "BINARY_OP" and not pushes:

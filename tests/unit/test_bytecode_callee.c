@@ -21,7 +21,7 @@ static void put(uint32_t unit, uint8_t opcode, uint32_t version)
 	memcpy(bytes + 2 * unit + 4, &version, sizeof(version));
 }
 
-static bool find(int64_t *ret_offset)
+static uint32_t find(int64_t *ret_offset)
 {
 	fake_reset();
 	abi.calling[CALL_GENERAL] = 1;
@@ -31,7 +31,7 @@ static bool find(int64_t *ret_offset)
 	code.bytecode = fake_alloc(sizeof(bytes));
 	code.bytecode_bytes = sizeof(bytes);
 	fake_put(code.bytecode, bytes, sizeof(bytes));
-	return bytecode_find_call(&abi, fake_remote(), &code, VERSION, ret_offset);
+	return bytecode_find_calls(&abi, fake_remote(), &code, VERSION, ret_offset);
 }
 
 static void free_bits(void)
@@ -45,24 +45,24 @@ static void free_bits(void)
 	code = (struct code){.bytecode = code.bytecode, .bytecode_bytes = code.bytecode_bytes};
 }
 
-Test(bytecode, the_one_call_that_is_specialised_for_a_version_is_found)
+Test(bytecode, calls_that_are_specialised_for_a_version_are_found)
 {
 	int64_t offset = -1;
 
-	cr_assert_not(find(&offset));
+	cr_assert_eq(find(&offset), 0);
 	put(4, CALL_FOR_ONE, VERSION + 1);
 	put(8, CALL_GENERAL, VERSION);
 	put(12, ATTRIBUTE_FOR_ONE, VERSION);
 	put(16, RESUME_FOR_ONE, VERSION);
-	cr_assert_not(find(&offset), "none of these is a call of it");
+	cr_assert_eq(find(&offset), 0, "none of these is a call of it");
 	put(20, CALL_FOR_ONE, VERSION);
-	cr_assert(find(&offset));
+	cr_assert_eq(find(&offset), 1);
 	cr_assert_eq(offset, 40);
 	bytes[2 * (UNITS - 3)] = CALL_FOR_ONE;
 	memcpy(bytes + 2 * (UNITS - 1), &(uint16_t){VERSION & 0xffff}, 2);
-	cr_assert(find(&offset), "the end cuts a version short");
+	cr_assert_eq(find(&offset), 1, "the end cuts a version short");
 	put(24, CALL_FOR_ONE, VERSION);
-	cr_assert_not(find(&offset), "two places");
+	cr_assert_eq(find(&offset), 2);
 }
 
 Test(bytecode, without_a_version_nothing_is_found)
@@ -71,12 +71,18 @@ Test(bytecode, without_a_version_nothing_is_found)
 
 	put(20, CALL_FOR_ONE, 0);
 	find(&offset);
-	cr_assert_not(bytecode_find_call(&abi, fake_remote(), &code, 0, &offset));
+	cr_assert_eq(bytecode_find_calls(&abi, fake_remote(), &code, 0, &offset), 0);
+	cr_assert_eq(bytecode_find_calls(&abi, NULL, &code, VERSION, &offset), 0);
 	code.bytecode = fake_unmapped();
-	cr_assert_not(bytecode_find_call(&abi, fake_remote(), &code, VERSION, &offset));
+	cr_assert_eq(bytecode_find_calls(&abi, fake_remote(), &code, VERSION, &offset), 0);
 }
 
-Test(bytecode, a_call_that_is_specialised_for_another_version_is_told)
+static uint32_t specialised_for(int64_t at)
+{
+	return bytecode_specialised_for(&abi, fake_remote(), &code, at);
+}
+
+Test(bytecode, the_version_that_a_call_is_specialised_for_is_told)
 {
 	int64_t offset;
 
@@ -84,16 +90,14 @@ Test(bytecode, a_call_that_is_specialised_for_another_version_is_told)
 	put(16, CALL_GENERAL, VERSION + 1);
 	put(20, CALL_FOR_ONE, VERSION);
 	find(&offset);
-	cr_assert_not(bytecode_calls_another(&abi, fake_remote(), &code, 24, VERSION + 1));
-	cr_assert_not(bytecode_calls_another(&abi, fake_remote(), &code, 32, VERSION));
-	cr_assert_not(bytecode_calls_another(&abi, fake_remote(), &code, 40, VERSION));
-	cr_assert(bytecode_calls_another(&abi, fake_remote(), &code, 40, VERSION + 1));
-	cr_assert_not(bytecode_calls_another(&abi, fake_remote(), &code, 40, 0), "it has no version");
-	cr_assert_not(bytecode_calls_another(&abi, NULL, &code, 40, VERSION + 1));
+	cr_assert_eq(specialised_for(24), 0);
+	cr_assert_eq(specialised_for(32), 0);
+	cr_assert_eq(specialised_for(40), VERSION);
+	cr_assert_eq(bytecode_specialised_for(&abi, NULL, &code, 40), 0);
 	abi.calling[CALL_FOR_ONE] = CALLING_PUSHES + 4; /* a frame stands behind the caches */
-	cr_assert(bytecode_calls_another(&abi, fake_remote(), &code, 46, VERSION + 1));
-	cr_assert_not(bytecode_calls_another(&abi, fake_remote(), &code, 40, VERSION + 1));
-	cr_assert_not(bytecode_calls_another(&abi, fake_remote(), &code, 2 * UNITS - 4, VERSION + 1), "the end cuts a version short");
+	cr_assert_eq(specialised_for(46), VERSION);
+	cr_assert_eq(specialised_for(40), 0);
+	cr_assert_eq(specialised_for(2 * UNITS - 4), 0, "the end cuts a version short");
 }
 
 static bool awaits(int64_t at)

@@ -247,6 +247,58 @@ Test(edges, a_site_that_cannot_call_learns_nothing_by_share)
 	edges_free(e);
 }
 
+/* Like call_of(), of one caller, whose value stack has the callee. */
+static struct call handed_of(uint64_t site, uint64_t callee)
+{
+	struct call call = call_of(site, callee);
+
+	call.pair = hash_u64(callee) | 3;
+	call.handed = true;
+	return call;
+}
+
+static int sightings_needed(struct edges *e, const struct call *call)
+{
+	for (int i = 1; i < 1000; i++)
+		if (sight_single(e, call))
+			return i;
+	return 0;
+}
+
+/* A line that calls one function after the other. */
+Test(edges, a_site_calls_each_function_that_it_was_handed)
+{
+	struct edges *e = new_edges();
+	struct call first = handed_of(1, 2), second = handed_of(1, 3), torn = handed_of(1, 4), rare = handed_of(1, 5);
+
+	cr_assert_eq(sightings_needed(e, &first), 16);
+	cr_assert_eq(sightings_needed(e, &second), 16);
+	torn.handed = false;
+	cr_assert_eq(sightings_needed(e, &torn), 0);
+	cr_assert_not(edges_is_rare(e, &torn));
+	cr_assert_not(sight_single(e, &rare));
+	cr_assert(edges_is_rare(e, &rare));
+	edges_free(e);
+}
+
+Test(edges, what_is_called_from_elsewhere_as_well_is_not_handed)
+{
+	struct edges *e = new_edges();
+	struct call first = handed_of(1, 2), torn = handed_of(1, 3), elsewhere = handed_of(7, 3);
+
+	cr_assert_eq(sightings_needed(e, &first), 16);
+	edges_count(e, elsewhere.site, 1000, NOW_NS);
+	edges_count(e, elsewhere.callee, 1000, NOW_NS);
+	for (int i = 0; i < 100; i++) {
+		cr_assert_not(edges_sight_once(e, &torn, NOW_NS));
+		if (i % 4 == 0)
+			edges_sight_once(e, &elsewhere, NOW_NS);
+	}
+	edges_learn(e, &elsewhere);
+	cr_assert_eq(sightings_needed(e, &torn), 0, "it is known to be called there");
+	edges_free(e);
+}
+
 /* A count of one stack in sixteen is off by its own size where it is small. */
 Test(edges, rough_counts_want_more_sightings)
 {
