@@ -282,7 +282,7 @@ void bracket_calls(struct target *target, struct walker *w, struct thread *t)
 		piece_count += add_pieces(w, &brackets[i], &pieces[piece_count]);
 	}
 	for (uint32_t i = 0; i < piece_count; i++)
-		bytes += pieces[i].iov_len + 16;
+		bytes += pieces[i].iov_len + PLAN_PADDING;
 	plan_clear(p);
 	if (count == 0 || !plan_reserve(p, (uint32_t)bytes))
 		return;

@@ -67,12 +67,21 @@ static bool grow_memory(struct plan *p, uint32_t bytes)
 		room *= 2;
 	if (room > PLAN_BYTES_MAX)
 		return false;
-	memory = realloc(p->memory, room);
+	memory = aligned_alloc(REMOTE_LINE, room);
 	if (!memory)
 		return false;
+	if (p->used_bytes > 0)
+		memcpy(memory, p->memory, p->used_bytes);
+	free(p->memory);
 	p->memory = memory;
 	p->room_bytes = room;
 	return true;
+}
+
+/* Where the copy of what lies there begins, behind what is used (REMOTE_LINE). */
+static uint32_t place_of(const struct plan *p, raddr_t from)
+{
+	return p->used_bytes + (uint32_t)((from - p->used_bytes) % REMOTE_LINE);
 }
 
 /* How much longer the last segment gets when it takes in this piece; UINT32_MAX: they do not lie together. */
@@ -94,18 +103,17 @@ static uint32_t lengthens(const struct plan *p, raddr_t from, uint32_t bytes)
 
 uint32_t plan_add(struct plan *p, raddr_t from, uint32_t bytes)
 {
-	uint32_t more = lengthens(p, from, bytes), need;
+	uint32_t more = lengthens(p, from, bytes), need = more != UINT32_MAX ? more : bytes + PLAN_PADDING;
 	struct segment *segment;
 
 	if (bytes > PLAN_BYTES_MAX / 2)
 		return PLAN_FULL;
-	need = more != UINT32_MAX ? more : (bytes + 15) & ~15u;
 	if (p->count == p->room && !grow_pieces(p))
 		return PLAN_FULL;
-	if (p->room_bytes - p->used_bytes < need + 16 && !grow_memory(p, need + 16))
+	if (p->room_bytes - p->used_bytes < need && !grow_memory(p, need))
 		return PLAN_FULL;
 	if (more == UINT32_MAX) {
-		p->used_bytes = (p->used_bytes + 15) & ~15u;
+		p->used_bytes = place_of(p, from);
 		p->segments[p->segment_count++] =
 			(struct segment){.from = from, .at = p->used_bytes, .first = p->count};
 		more = bytes;
@@ -232,11 +240,12 @@ uint32_t plan_put(struct plan *p, const struct remote *r, const struct iovec *fr
 			return PLAN_FULL;
 	for (uint32_t i = 0; i < count; i = end) {
 		struct iovec *segment = &p->from[segments];
-		uint32_t at = (p->used_bytes + 15) & ~15u;
+		uint32_t at;
 
 		*segment = from[i];
 		for (end = i + 1; put == PLAN_TOGETHER && end < count && join(segment, &from[end]); end++)
 			;
+		at = place_of(p, (uintptr_t)segment->iov_base);
 		if (at > p->room_bytes || p->room_bytes - at < segment->iov_len)
 			return PLAN_FULL;
 		p->local[segments++] = (struct iovec){.iov_base = p->memory + at, .iov_len = segment->iov_len};

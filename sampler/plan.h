@@ -30,7 +30,7 @@ struct plan {
 	uint32_t segment_count;
 	uint32_t closed; /* pieces are not added to the segments before this one (plan_begin_look()) */
 	uint32_t room; /* of each of these arrays */
-	uint8_t *memory;
+	uint8_t *memory; /* aligned to REMOTE_LINE; a segment lies in its lines as its source does */
 	uint32_t used_bytes, room_bytes;
 	struct iovec *local, *from; /* a segment each */
 	uint64_t usual_ns;          /* what a read of it takes, on the average of late */
@@ -43,6 +43,7 @@ struct plan {
 };
 
 #define PLAN_FULL    UINT32_MAX
+#define PLAN_PADDING REMOTE_LINE /* bytes: a segment takes up to so many more than are read */
 #define PLAN_PUT_GAP 128u /* bytes between two pieces of plan_put() that are read along */
 
 enum plan_put {

@@ -43,7 +43,7 @@ static bool leads_on(struct target *target, struct walker *w, struct thread *t, 
 	if (thread_in_chunks(t, link->previous) || apart_link(t->apart, link->previous).frame != 0)
 		return true;
 	plan_clear(p);
-	if (!plan_reserve(p, 3 * (head_bytes + 16)))
+	if (!plan_reserve(p, 3 * (head_bytes + PLAN_PADDING)))
 		return false;
 	first = plan_put(p, w->remote, pieces, 3, PLAN_SINGLY, &read);
 	target->facts.confirms++;
@@ -77,7 +77,7 @@ bool polling_links(struct target *target, struct walker *w, struct thread *t)
 		if (apart->unlinked[i] != 0)
 			pieces[count++] = piece_at(apart->unlinked[i], head_bytes);
 	plan_clear(p);
-	if (count == 0 || !plan_reserve(p, count * (head_bytes + 16)))
+	if (count == 0 || !plan_reserve(p, count * (head_bytes + PLAN_PADDING)))
 		return false;
 	first = plan_put(p, w->remote, pieces, count, PLAN_SINGLY, &read);
 	target->facts.confirms++;

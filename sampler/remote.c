@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "sampler/core.h"
@@ -13,6 +14,7 @@
 enum {
 	REMOTE_PIECES_MAX = 1024, /* IOV_MAX of Linux */
 	MEM_FILE_BEST = 4096,     /* bytes: /proc/PID/mem copies twice, by pages */
+	BOUNCED_MAX = 512,        /* bytes: what lies elsewhere in a line than its source is copied once more (REMOTE_LINE) */
 };
 
 /* A kernel thread and a zombie have no memory, which the kernel reports as "no such process". */
@@ -92,20 +94,33 @@ static ssize_t read_mem_file(const struct remote *r, raddr_t addr, void *to, siz
 	return errno == EIO ? -EFAULT : -errno;
 }
 
-ssize_t remote_read_some(const struct remote *r, raddr_t addr, void *to, size_t bytes)
+static ssize_t read_vm(const struct remote *r, raddr_t addr, void *to, size_t bytes)
 {
 	struct iovec local = {.iov_base = to, .iov_len = bytes};
 	struct iovec from = {.iov_base = (void *)(uintptr_t)addr, .iov_len = bytes};
+	ssize_t got = process_vm_readv(r->pid, &local, 1, &from, 1, 0);
+
+	if (got > 0)
+		return got;
+	return got == 0 || errno == EINVAL ? -EFAULT : -errno;
+}
+
+ssize_t remote_read_some(const struct remote *r, raddr_t addr, void *to, size_t bytes)
+{
+	_Alignas(REMOTE_LINE) uint8_t lines[REMOTE_LINE + BOUNCED_MAX];
+	size_t at = addr % REMOTE_LINE;
 	ssize_t got;
 
 	if (bytes == 0)
 		return -EINVAL;
 	if (r->use_mem_file)
 		return read_mem_file(r, addr, to, bytes);
-	got = process_vm_readv(r->pid, &local, 1, &from, 1, 0);
+	if (bytes > BOUNCED_MAX || (uintptr_t)to % REMOTE_LINE == at)
+		return read_vm(r, addr, to, bytes);
+	got = read_vm(r, addr, lines + at, bytes);
 	if (got > 0)
-		return got;
-	return got == 0 || errno == EINVAL ? -EFAULT : -errno;
+		memcpy(to, lines + at, (size_t)got);
+	return got;
 }
 
 int remote_read(const struct remote *r, raddr_t addr, void *to, size_t bytes)

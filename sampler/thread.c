@@ -133,7 +133,7 @@ bool thread_read_state(struct thread *t, const struct pyabi *abi, struct plan *p
 		pieces[count++] = (struct iovec){
 			.iov_base = (void *)(uintptr_t)(t->cframes[i].frame + (uint64_t)abi->tstate.cframe_frame),
 			.iov_len = 8};
-	if (!plan_reserve(plan, (uint32_t)abi->tstate.bytes + 16 * (CFRAMES_MAX + 1)))
+	if (!plan_reserve(plan, (uint32_t)abi->tstate.bytes + (8 + PLAN_PADDING) * (CFRAMES_MAX + 1)))
 		return false;
 	t->copy.head = plan_put(plan, remote, pieces, count, PLAN_SINGLY, &read);
 	t->copy.late_head = true;

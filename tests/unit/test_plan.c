@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "sampler/plan.h"
@@ -171,4 +174,69 @@ Test(plan, the_thread_state_is_read_before_what_it_tells_of)
 	plan_release(&p);
 	free(t.chunks);
 	free(t.apart);
+}
+
+#define PAGE  4096u
+#define READ  384u /* bytes */
+#define ONES  UINT64_C(0x1111111111111111)
+#define TWOS  UINT64_C(0x2222222222222222)
+
+/* A process that stores one and the other in each word of two pages, over and over. */
+static pid_t start_writer(volatile uint64_t *words)
+{
+	pid_t pid = fork();
+
+	cr_assert_geq(pid, 0);
+	if (pid == 0)
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (uint64_t value = ONES; pid == 0; value ^= ONES ^ TWOS)
+		for (uint32_t i = 0; i < 2 * PAGE / 8; i++)
+			words[i] = value;
+	return pid;
+}
+
+static uint32_t torn_words(const void *bytes, uint32_t count)
+{
+	uint32_t torn = 0;
+	uint64_t word;
+
+	for (uint32_t i = 0; i < count; i++) {
+		memcpy(&word, (const uint8_t *)bytes + 8 * i, sizeof(word));
+		torn += word != ONES && word != TWOS;
+	}
+	return torn;
+}
+
+/* What lies in its page `behind` bytes before `to` does in its own: that far a copy is taken to overlap. */
+static raddr_t shortly_before(const uint64_t *words, const void *to, uint32_t behind)
+{
+	return (raddr_t)(uintptr_t)words + (((uintptr_t)to - behind) & (PAGE - 1) & ~7u);
+}
+
+Test(plan, a_word_is_read_whole_while_it_is_stored)
+{
+	uint64_t *words = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0), word;
+	struct remote r = own_process();
+	struct plan p = {0};
+	uint32_t torn = 0;
+
+	cr_assert_neq(words, MAP_FAILED);
+	for (uint32_t i = 0; i < 2 * PAGE / 8; i++)
+		words[i] = ONES;
+	r.pid = start_writer(words);
+	cr_assert(plan_reserve(&p, 2 * READ));
+	for (uint32_t i = 0; i < 30000; i++) {
+		uint32_t behind = 8 + 8 * (i % 3);
+
+		plan_clear(&p);
+		cr_assert_eq(plan_add(&p, shortly_before(words, p.memory, behind), READ), 0);
+		cr_assert_eq(plan_read(&p, &r), 0);
+		torn += torn_words(plan_bytes(&p, 0), READ / 8);
+		cr_assert_eq(remote_read(&r, shortly_before(words, &word, behind), &word, sizeof(word)), 0);
+		torn += torn_words(&word, 1);
+	}
+	kill(r.pid, SIGKILL);
+	waitpid(r.pid, NULL, 0);
+	plan_release(&p);
+	cr_assert_eq(torn, 0);
 }
