@@ -76,10 +76,13 @@ static bool specialised_for_another(const struct call *call)
 static bool calls_another(const struct call *call)
 {
 	const struct place *place = call->context;
+	const struct walker *w = place->w;
 	int64_t elsewhere;
+	uint32_t calls = 0;
 
-	return specialised_for_another(call) &&
-	       bytecode_find_calls(place->w->abi, place->w->remote, codes_find(place->w->codes, place->caller->code), place->callee->version, &elsewhere) > 0;
+	if (specialised_for_another(call))
+		calls = bytecode_find_calls(w->abi, w->remote, codes_find(w->codes, place->caller->code), place->callee->version, &elsewhere);
+	return calls > 0;
 }
 
 /* A caller whose instruction is specialised for C does not run a Python function in the same loop, nor does one that reads a plain attribute. */

@@ -19,10 +19,13 @@ static bool no_call_between(const struct code *code, int64_t from, int64_t to)
 static bool find_specialised(struct walker *w, const struct code *code, const struct code *callee,
                              int64_t *ret_place)
 {
+	uint32_t calls;
+
 	if (callee->version == 0 || w->light || w->tick - w->resumed->sought_tick < SOUGHT_TICKS)
 		return false;
 	w->resumed->sought_tick = w->tick;
-	if (bytecode_find_calls(w->abi, w->remote, code, callee->version, ret_place) != 1)
+	calls = bytecode_find_calls(w->abi, w->remote, code, callee->version, ret_place);
+	if (calls != 1)
 		return false;
 	resumed_note(w->resumed, code->content, callee->content, *ret_place);
 	return resumed_find(w->resumed, code->content, callee->content, ret_place);
