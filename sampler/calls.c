@@ -162,7 +162,7 @@ struct sighting {
 
 static bool call_known(void *context, const struct call *call)
 {
-	return edges_has(context, call->key);
+	return edges_has(context, call->key) || edges_has_always(context, call);
 }
 
 /* Whether the caller says itself that it calls the callee there, by its name. */

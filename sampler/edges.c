@@ -281,6 +281,11 @@ bool edges_has_single(const struct edges *e, const struct call *call)
 	       (!call->given || edges_tallied(e, edge_of(call)) >= CONTEXTS);
 }
 
+bool edges_has_always(const struct edges *e, const struct call *call)
+{
+	return edges_has(e, edge_of(call)) && !edges_has(e, several_of(call)) && edges_tallied(e, edge_of(call)) >= CONTEXTS;
+}
+
 bool edges_has_no_other(const struct edges *e, const struct call *call)
 {
 	return !calls_another(e, call) && !edges_has(e, several_of(call));

@@ -75,6 +75,8 @@ bool edges_sight_left_single(struct edges *edges, const struct call *call, uint6
 /* Whether it is the only call that is known of its site, and, where the caller was given what it calls, in several contexts: so that it is possible
  * whoever led to it. */
 bool edges_has_single(const struct edges *edges, const struct call *call);
+/* Whether it is the only call that is known of its site, and known in several contexts, whatever its caller was given: so it is possible whoever led to it. */
+bool edges_has_always(const struct edges *edges, const struct call *call);
 /* Whether nothing else is known to be called there. */
 bool edges_has_no_other(const struct edges *edges, const struct call *call);
 /* Its site and its callee were seen many times, and it hardly ever: a copy that is torn. */

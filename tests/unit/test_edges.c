@@ -207,6 +207,26 @@ Test(edges, a_single_call_of_what_was_given_asks_who_led_to_it)
 	edges_free(e);
 }
 
+/* What a function calls is mostly what it calls whoever called it, and a program that recurses has thousands of contexts. */
+Test(edges, a_single_call_known_in_three_contexts_is_known_in_all)
+{
+	struct edges *e = new_edges();
+	struct call call = call_of(1, 2), other = call_of(1, 3);
+
+	for (uint64_t context = 1; context <= 3; context++) {
+		struct call elsewhere = call;
+
+		cr_assert_not(edges_has_always(e, &call));
+		elsewhere.key = hash_combine(call.key, context) | 1;
+		edges_learn(e, &elsewhere);
+	}
+	cr_assert(edges_has_always(e, &call));
+	cr_assert_not(edges_has(e, call.key));
+	edges_learn(e, &other);
+	cr_assert_not(edges_has_always(e, &call), "another one is called there, too");
+	edges_free(e);
+}
+
 /* A callee of 40 ns on top of a coroutine has been left in most copies: these and the others count together, in whatever context. */
 Test(edges, a_single_call_is_known_by_what_was_left_too)
 {
