@@ -22,6 +22,8 @@
 #define POLL_LEAST  16                /* unthrottled: so many ticks between two polls, twice as many after each that was in vain, … */
 #define POLL_MOST   512               /* … and no more than so many */
 #define OTHERS_OF   4             /* to 3.10: of so many looks one is for another function than the one that ran at the sample */
+#define KNOWN_LOOKS 256 /* so many in a row that showed no unknown call, and … */
+#define LEARN_OF    16  /* … one tick in so many has another one */
 #define PAUSE_NS    NS_PER_US /* between two looks, at random up to this: in step, what is torn once is torn again and again */
 
 void burst_earn(struct burst *burst, uint64_t interval_ns, uint32_t count)
@@ -35,6 +37,17 @@ void burst_earn(struct burst *burst, uint64_t interval_ns, uint32_t count)
 	if (burst->credit_ns > FIRST_NS)
 		burst->credit_ns = FIRST_NS;
 	burst->most_ns = own_ns / PART < MOST_NS ? own_ns / PART : MOST_NS;
+}
+
+/* How long one may last now. */
+static uint64_t may_take_ns(const struct burst *burst)
+{
+	return burst->credit_ns < burst->most_ns ? burst->credit_ns : burst->most_ns;
+}
+
+static void spend(struct burst *burst, uint64_t took_ns)
+{
+	burst->credit_ns -= took_ns < burst->credit_ns ? took_ns : burst->credit_ns;
 }
 
 static uint64_t wait_until(uint64_t until_ns)
@@ -129,7 +142,7 @@ static void poll_seldom(struct target *target, struct thread *t, struct walker *
 void burst_look(struct target *target, struct thread *t, struct walker *w)
 {
 	struct burst *burst = &target->burst;
-	uint64_t started_ns = clock_now_ns(), took_ns;
+	uint64_t started_ns = clock_now_ns();
 
 	if ((!t->apart && (target->interval_ns == 0 || !target->callees)) || near_serves(target, w->now_ns))
 		return;
@@ -140,9 +153,42 @@ void burst_look(struct target *target, struct thread *t, struct walker *w)
 		return;
 	}
 	w->now_ns = started_ns;
-	look_until(target, t, w, started_ns + (burst->credit_ns < burst->most_ns ? burst->credit_ns : burst->most_ns));
-	took_ns = w->now_ns - started_ns;
-	burst->credit_ns -= took_ns < burst->credit_ns ? took_ns : burst->credit_ns;
+	look_until(target, t, w, started_ns + may_take_ns(burst));
+	spend(burst, w->now_ns - started_ns);
+}
+
+/* One look for what it shows of calls; it pays what is owed, too. */
+static void learn_once(struct target *target, struct thread *t, struct walker *w)
+{
+	int err;
+
+	t->learns = true;
+	err = look_once(target, t, w);
+	t->learns = false;
+	if (err || t->seen.depth == 0)
+		return;
+	if (prove_learn(target, w, t, NULL)) {
+		sample_pay(target, t, w);
+		t->all_known += t->all_known < KNOWN_LOOKS;
+	} else if (t->agreed) {
+		t->all_known = 0;
+	}
+}
+
+void burst_learn(struct target *target, struct thread *t, struct walker *w)
+{
+	bool known = t->all_known >= KNOWN_LOOKS;
+	uint64_t started_ns, most_ns = known ? 0 : may_take_ns(&target->burst);
+
+	if (target_plan_order(target) != PLAN_TELL || target->callees || t->looks < FIRST_LOOKS ||
+	    ((known || most_ns == 0) && target->tick % LEARN_OF != 0))
+		return;
+	started_ns = clock_now_ns();
+	do {
+		learn_once(target, t, w);
+		w->now_ns = clock_now_ns();
+	} while (w->now_ns - started_ns < most_ns && t->all_known < KNOWN_LOOKS);
+	spend(&target->burst, w->now_ns - started_ns);
 }
 
 void burst_settle(struct target *target, uint64_t end_ns)

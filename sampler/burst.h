@@ -25,6 +25,9 @@ struct burst {           /* of a process; zeroed to begin with */
 void burst_earn(struct burst *burst, uint64_t interval_ns, uint32_t count);
 /* Looks at the thread until nothing is owed any more, or the time or the credit is used up. t->seen is none of the tick's any more. */
 void burst_look(struct target *target, struct thread *t, struct walker *w);
+/* At high rates, where a sample is the function's that ran, and seldom whole when that is short: a look of another moment, which is no sample, either, for what it
+ * shows of calls. So all ways that lead to a function become known alike, and not first those that are met most. */
+void burst_learn(struct target *target, struct thread *t, struct walker *w);
 /* Before a process is let go that is read at a fixed rate: looks until nothing is owed any more, or until this time. */
 void burst_settle(struct target *target, uint64_t end_ns);
 

@@ -38,7 +38,7 @@
 #define PLENTY      64 /* a site and a callee that were seen so often, and a share below FALSE_SHARE: not a call */
 #define FALSE_SHARE 10
 #define RARE_SHARE  2
-/* Where one site calls several functions in turn, each is its callee by so many sightings in single copies, the callable on the caller's value stack, if that is
+/* Where one site calls several functions in turn, or one is called from many, each is its callee by so many sightings in single copies, the callable on the caller's value stack, if that is
  * nearly all that was seen of the callee with this caller, at whatever site. */
 #define HANDED_SIGHTINGS 16
 #define HANDED_SHARE(all) ((all) - (all) / 8)
@@ -412,10 +412,8 @@ bool edges_sight_once(struct edges *e, const struct call *call, uint64_t now_ns)
 		return false;
 	pending = add_single(e, call, now_ns);
 	singles = pending->singles;
-	if (calls_another(e, call))
-		enough = call->handed && is_handed(e, call, pending, HANDED_SIGHTINGS);
-	else
-		enough = singles >= (e->rough ? ROUGH_SIGHTINGS : SHARE_SIGHTINGS) && singles * SHARE >= seen_of(e, call);
+	enough = singles >= (e->rough ? ROUGH_SIGHTINGS : SHARE_SIGHTINGS) && singles * SHARE >= seen_of(e, call) && !calls_another(e, call);
+	enough |= call->handed && is_handed(e, call, pending, HANDED_SIGHTINGS);
 	if (!enough || !can_be(pending, call))
 		return false;
 	*pending = (struct pending){0};

@@ -341,7 +341,7 @@ int look_again(struct target *target, struct walker *w, struct thread *t)
 {
 	uint32_t generation;
 	uint64_t now_ns;
-	bool learns = w->abi->frames == FRAMES_HEAP || (t->apart && t->apart->learns);
+	bool learns = w->abi->frames == FRAMES_HEAP || t->learns || (t->apart && t->apart->learns);
 	int err;
 
 	plan_clear(&target->again);

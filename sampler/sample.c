@@ -144,7 +144,7 @@ static int sample_running(struct target *target, struct thread *t, struct walker
 			*ran = owed_told(w, t, err == -EAGAIN);
 		if ((err == -EAGAIN && w->whole) || (err == 0 && ran->function && owed_leaf(w, t) != ran->function)) {
 			/* Another function than the one that ran at the instant of the sample. */
-			w->whole = recheck_stack(target, t, w->now_ns) == 0 && prove_knows_calls(target, w, t);
+			w->whole = recheck_stack(target, t, w->now_ns) == 0 && (prove_knows_calls(target, w, t) || prove_learn(target, w, t, NULL));
 			if (w->whole)
 				sample_pay(target, t, w);
 			err = -EAGAIN;
@@ -213,6 +213,7 @@ static void sample_thread(struct target *target, struct thread *t, struct walker
 	thread_prune(t, target->tick);
 	if (ran.function && !(w->whole && !apart_any(t->apart)))
 		burst_look(target, t, w);
+	burst_learn(target, t, w);
 }
 
 /* Builds and reads the plan of the whole process. */

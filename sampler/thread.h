@@ -113,6 +113,8 @@ struct thread {
 		int64_t offset;          /* of the leaf */
 	} disagreement;
 	uint32_t looks;      /* walks of it, up to a bound */
+	uint32_t all_known;  /* looks to learn from (burst_learn()) in a row that showed no call that was not known, up to a bound */
+	bool learns;         /* one is made */
 	uint32_t stands;     /* so many walks in a row disagreed in the same way */
 	uint64_t empty_tick; /* in which the stack was first seen empty, and no other way since; 0: never */
 	bool leaf_runs;      /* it says so of itself */
