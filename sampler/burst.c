@@ -23,7 +23,7 @@
 #define POLL_MOST   512               /* … and no more than so many */
 #define OTHERS_OF   4             /* to 3.10: of so many looks one is for another function than the one that ran at the sample */
 #define KNOWN_LOOKS 256 /* so many in a row that showed no unknown call, and … */
-#define LEARN_OF    16  /* … one tick in so many has another one */
+#define LEARN_OF    16  /* … one tick of the process in so many has another one */
 #define PAUSE_NS    NS_PER_US /* between two looks, at random up to this: in step, what is torn once is torn again and again */
 
 void burst_earn(struct burst *burst, uint64_t interval_ns, uint32_t count)
@@ -181,7 +181,7 @@ void burst_learn(struct target *target, struct thread *t, struct walker *w)
 	uint64_t started_ns, most_ns = known ? 0 : may_take_ns(&target->burst);
 
 	if (target_plan_order(target) != PLAN_TELL || target->callees || t->looks < FIRST_LOOKS ||
-	    ((known || most_ns == 0) && target->tick % LEARN_OF != 0))
+	    ((known || most_ns == 0) && hash_combine(target->tick, t->id) % (LEARN_OF * (uint64_t)target->awake_count) != 0))
 		return;
 	started_ns = clock_now_ns();
 	do {
