@@ -173,7 +173,7 @@ uint32_t bytecode_specialised_for(const struct pyabi *abi, const struct remote *
 
 	if (!r || offset < 0 || end > (int64_t)code->bytecode_bytes ||
 	    remote_read(r, code->bytecode + (uint64_t)first, bytes, (size_t)(end - first)) != 0)
-		return false;
+		return 0;
 	for (int64_t at = offset; at >= first; at -= 2) {
 		uint8_t calling = abi->calling[bytes[at - first]];
 

@@ -275,15 +275,20 @@ void edges_learn(struct edges *e, const struct call *call)
 	learn_edge(e, call);
 }
 
-bool edges_has_single(const struct edges *e, const struct call *call)
+/* Known, and nothing else is at its site. */
+static bool is_alone(const struct edges *e, const struct call *call)
 {
-	return edges_has(e, edge_of(call)) && !edges_has(e, several_of(call)) &&
-	       (!call->given || edges_tallied(e, edge_of(call)) >= CONTEXTS);
+	return edges_has(e, edge_of(call)) && !edges_has(e, several_of(call));
 }
 
 bool edges_has_always(const struct edges *e, const struct call *call)
 {
-	return edges_has(e, edge_of(call)) && !edges_has(e, several_of(call)) && edges_tallied(e, edge_of(call)) >= CONTEXTS;
+	return is_alone(e, call) && edges_tallied(e, edge_of(call)) >= CONTEXTS;
+}
+
+bool edges_has_single(const struct edges *e, const struct call *call)
+{
+	return call->given ? edges_has_always(e, call) : is_alone(e, call);
 }
 
 bool edges_has_no_other(const struct edges *e, const struct call *call)

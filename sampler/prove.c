@@ -303,8 +303,11 @@ static void confirm_calls(struct target *target, struct walker *w, struct thread
 	t->seen_plain = 0; /* what is in the plan now is another copy */
 }
 
-static void note_doubt(struct thread *t)
+/* The stack in t->seen has calls that are not known: what its copies say of them. */
+static void note_unknown(const struct walker *w, struct thread *t)
 {
+	links_note_foreign(w, t);
+	note_handed(w, t);
 	t->heap_doubts = DOUBTS;
 	if (t->apart)
 		t->apart->doubts = DOUBTS;
@@ -325,9 +328,7 @@ int prove_calls(struct target *target, struct walker *w, struct thread *t, uint1
 		return -EAGAIN;
 	if (prove_knows(target, w, &t->seen, known_calls(t), &unknown))
 		return 0;
-	links_note_foreign(w, t);
-	note_handed(w, t);
-	note_doubt(t);
+	note_unknown(w, t);
 	if (t->recalled) {
 		sight_adjacent(target, w, t);
 		return -EAGAIN;
@@ -375,9 +376,7 @@ bool prove_learn(struct target *target, struct walker *w, struct thread *t, cons
 	count_calls(target, w, t);
 	if (prove_knows(target, w, &t->seen, 0, &unknown))
 		return agreed;
-	links_note_foreign(w, t);
-	note_handed(w, t);
-	note_doubt(t);
+	note_unknown(w, t);
 	if (t->recalled) {
 		sight_adjacent(target, w, t);
 		return false;

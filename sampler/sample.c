@@ -144,7 +144,7 @@ static int sample_running(struct target *target, struct thread *t, struct walker
 			*ran = owed_told(w, t, err == -EAGAIN);
 		if ((err == -EAGAIN && w->whole) || (err == 0 && ran->function && owed_leaf(w, t) != ran->function)) {
 			/* Another function than the one that ran at the instant of the sample. */
-			w->whole = recheck_stack(target, t, w->now_ns) == 0 && (prove_knows_calls(target, w, t) || prove_learn(target, w, t, NULL));
+			w->whole = recheck_stack(target, t, w->now_ns) == 0 && prove_knows_calls(target, w, t);
 			if (w->whole)
 				sample_pay(target, t, w);
 			err = -EAGAIN;
