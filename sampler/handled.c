@@ -3,7 +3,6 @@
  * the generator runs. An item without a value handles nothing itself: the outer one counts (_PyErr_GetTopmostException). */
 #include "sampler/handled.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "sampler/frames.h"
@@ -43,26 +42,27 @@ static int get_item(const struct target *target, const struct thread *t, const s
 	return remote_read(&target->remote, item, to, size);
 }
 
-int handled_any(struct target *target, struct thread *t, const struct plan *plan)
+enum handled handled_ask(struct target *target, struct thread *t, const struct plan *plan)
 {
 	const struct pyabi *abi = &target->proc.abi;
 	const uint8_t *head = plan_bytes(plan, t->copy.head);
 	raddr_t item = head ? frame_u64(head, abi->tstate.exc_info) : 0;
-	bool triple = abi->exceptions == EXCEPTIONS_TRIPLE;
+	bool triple = abi->exceptions == EXCEPTIONS_TRIPLE, any = false;
 	uint8_t bytes[ITEM_BYTES_MAX];
 
-	if (abi->exceptions == EXCEPTIONS_VALUE)
-		return is_exception(target, item);
 	t->item_count = 0;
-	for (int i = 0; i < CHAIN_MAX && item != 0; i++) {
+	if (abi->exceptions == EXCEPTIONS_VALUE) {
+		any = is_exception(target, item);
+		item = 0;
+	}
+	for (int i = 0; i < CHAIN_MAX && item != 0 && !any; i++) {
 		/* A generator that ran then may have ended since. */
 		if (get_item(target, t, plan, item, bytes) != 0)
-			return -EAGAIN;
+			return HANDLED_UNKNOWN;
 		if (t->item_count < ITEMS_MAX)
 			t->items[t->item_count++] = item;
-		if (is_exception(target, frame_u64(bytes, triple ? 8 : 0)))
-			return 1;
+		any = is_exception(target, frame_u64(bytes, triple ? 8 : 0));
 		item = frame_u64(bytes, triple ? 24 : 8);
 	}
-	return 0;
+	return any ? HANDLED_ANY : HANDLED_NONE;
 }

@@ -5,8 +5,10 @@
 
 #include "sampler/target.h"
 
-/* 1 or 0, by the thread's copy in `plan`; -EAGAIN: it has gone on, read it again. Where the exception is noted is read with the next
+enum handled { HANDLED_UNKNOWN, HANDLED_NONE, HANDLED_ANY };
+
+/* By the thread's copy in `plan`. Unknown: it has gone on, read it again. Where the exception is noted is read with the next
  * copy; what is met for the first time (a generator) is read now. */
-int handled_any(struct target *target, struct thread *t, const struct plan *plan);
+enum handled handled_ask(struct target *target, struct thread *t, const struct plan *plan);
 
 #endif

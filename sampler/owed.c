@@ -10,7 +10,7 @@
 #include "sampler/status.h"
 
 #define OWED_NS    (10 * NS_PER_S)
-#define RESUMER_NS (200 * NS_PER_MS) /* so long a stack with the same resumer is waited for: it may never be seen */
+#define ALIKE_NS   (200 * NS_PER_MS) /* so long a stack is waited for with the same resumer, and with an exception in hand or none alike: it may never be met */
 #define KEPT_MAX   256u  /* stacks of a kind that are kept to stand in */
 #define KEPT_DEPTH 1024u /* of one that was met beside: a deeper one is counted at once */
 #define THROUGH_FRAMES 64u /* of a stack, from the innermost on, that are looked at: it may be thousands deep */
@@ -137,6 +137,14 @@ struct owed *owed_add(struct target *target, const struct owed *samples)
 	return owed;
 }
 
+uint16_t owed_status(struct ran ran, uint16_t status)
+{
+	if (ran.handled == HANDLED_UNKNOWN)
+		return status;
+	status &= (uint16_t)~STATUS_EXCEPTION;
+	return status | (ran.handled == HANDLED_ANY ? STATUS_EXCEPTION : 0);
+}
+
 int owed_put_off(struct target *target, struct thread *t, const struct walker *w, struct ran ran, uint64_t weight_ns, uint16_t *ret_status)
 {
 	struct owed owed = {.thread = t->id,
@@ -153,6 +161,7 @@ int owed_put_off(struct target *target, struct thread *t, const struct walker *w
 
 	if (status_of(target, t, w, ret_status) != 0)
 		return -EAGAIN;
+	*ret_status = owed_status(ran, *ret_status);
 	if (w->whole && (target->owed_beside == KEPT_MAX || t->seen.depth > KEPT_DEPTH))
 		return 0;
 	owed.status = *ret_status;
@@ -178,8 +187,8 @@ static uint64_t resumer_of(const struct target *target, const struct thread *t)
 	               : 0;
 }
 
-/* One of them; NULL: none. */
-static struct owed *find(struct target *target, const struct thread *t, uint64_t function, uint64_t now_ns)
+/* One of them that a stack of this status pays for; NULL: none. */
+static struct owed *find(struct target *target, const struct thread *t, uint64_t function, const uint16_t *status, uint64_t now_ns)
 {
 	uint32_t at = *head_of(target, t->id, function);
 	uint64_t resumer = resumer_of(target, t);
@@ -187,8 +196,10 @@ static struct owed *find(struct target *target, const struct thread *t, uint64_t
 	for (; at; at = target->owed[at - 1].next) {
 		struct owed *owed = &target->owed[at - 1];
 
-		if (is_of(owed, t->id, function) &&
-		    (owed->resumer == resumer || owed->resumer == 0 || now_ns - owed->t_first_ns > RESUMER_NS))
+		bool alike = (owed->resumer == resumer || owed->resumer == 0) &&
+		             (!status || ((owed->status ^ *status) & STATUS_EXCEPTION) == 0);
+
+		if (is_of(owed, t->id, function) && (alike || now_ns - owed->t_first_ns > ALIKE_NS))
 			return owed;
 	}
 	return NULL;
@@ -196,7 +207,7 @@ static struct owed *find(struct target *target, const struct thread *t, uint64_t
 
 bool owed_any(struct target *target, const struct thread *t, uint64_t function, uint64_t now_ns)
 {
-	return find(target, t, function, now_ns) != NULL;
+	return find(target, t, function, NULL, now_ns) != NULL;
 }
 
 static void count_at(struct target *target, struct thread *t, const struct owed *owed, struct pystack *stack)
@@ -211,9 +222,11 @@ static void count_at(struct target *target, struct thread *t, const struct owed 
 	run_add_other(target, t, stack, &run);
 }
 
-void owed_pay(struct target *target, struct thread *t, uint64_t function, uint64_t now_ns)
+void owed_pay(struct target *target, struct thread *t, uint64_t function, uint16_t status, uint64_t now_ns)
 {
-	for (struct owed *owed = find(target, t, function, now_ns); owed; owed = find(target, t, function, now_ns)) {
+	struct owed *owed;
+
+	while ((owed = find(target, t, function, &status, now_ns))) {
 		count_at(target, t, owed, &t->seen);
 		take_out(target, (uint32_t)(owed - target->owed));
 	}

@@ -10,11 +10,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sampler/handled.h"
 #include "sampler/target.h"
 
 struct ran { /* functions, as hashes of what their code says; 0: not known */
 	uint64_t function;
 	uint64_t resumer; /* where it is a generator's: what had resumed it, on the data stack */
+	enum handled handled; /* as the function ran, and not when its stack is met */
 };
 
 /* What the latest look tells of what ran; of the function itself only where the look `failed`. */
@@ -29,8 +31,10 @@ bool owed_by(const struct target *target, const struct thread *t);
 /* Puts this tick's sample off. -EINPROGRESS: done; 0: it is to be counted at the stack in t->seen (w->whole), of a moment later, since nothing can be
  * kept that would stand in if no better one is met; else -EAGAIN. */
 int owed_put_off(struct target *target, struct thread *t, const struct walker *w, struct ran ran, uint64_t weight_ns, uint16_t *ret_status);
-/* Counts what is owed to this function at the stack in t->seen. */
-void owed_pay(struct target *target, struct thread *t, uint64_t function, uint64_t now_ns);
+/* The status of a look, with what it was as the function ran. */
+uint16_t owed_status(struct ran ran, uint16_t status);
+/* Counts what is owed to this function at the stack in t->seen, of this status. */
+void owed_pay(struct target *target, struct thread *t, uint64_t function, uint16_t status, uint64_t now_ns);
 /* Keeps of the whole stack in t->seen what may have to stand in for one that is not met: up to each function that is owed samples. */
 void owed_note_through(struct target *target, const struct thread *t);
 /* Code objects were retired from the cache: what is kept of stacks that name them goes. */

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "sampler/collector.h"
 #include "sampler/exact.h"
+#include "sampler/handled.h"
 #include "sampler/heaplook.h"
 #include "sampler/held.h"
 #include "sampler/host.h"
@@ -73,14 +74,14 @@ void sample_pay(struct target *target, struct thread *t, struct walker *w)
 	if (!owed_any(target, t, function, w->now_ns) || status_of(target, t, w, &status) != 0)
 		return;
 	special_note(target, t, w, status);
-	owed_pay(target, t, function, w->now_ns);
+	owed_pay(target, t, function, status, w->now_ns);
 }
 
 /* The stack in t->seen, found in w->plan, becomes a sample. */
 static void accept(struct target *target, struct thread *t, const struct walker *w, uint16_t status, uint64_t weight_ns)
 {
 	if (target->owed_count > 0)
-		owed_pay(target, t, owed_leaf(w, t), w->now_ns);
+		owed_pay(target, t, owed_leaf(w, t), status, w->now_ns);
 	if (target->interval_ns > 0 || target->tick % THROUGH_OF == 0)
 		owed_note_through(target, t);
 	if (target->held_wanted)
@@ -115,6 +116,13 @@ int sample_moving(struct target *target, struct thread *t, struct walker *w, uin
 	return err ? err : judge(target, t, w, weight_ns, ret_status);
 }
 
+/* Whether the stack in t->seen is of another call than the one that ran at the instant of the sample. */
+static bool is_another(struct target *target, struct thread *t, const struct walker *w, const struct ran *ran)
+{
+	return owed_leaf(w, t) != ran->function ||
+	       (ran->handled != HANDLED_UNKNOWN && handled_ask(target, t, w->plan) != ran->handled);
+}
+
 /* A thread that runs on while it is read: looks until one is whole, some times. `fresh`: its copy is in target->plan. *ran: as the first look tells that fails
  * for what lies outside the data stack, or for calls there. */
 static int sample_running(struct target *target, struct thread *t, struct walker *w, uint64_t weight_ns, bool fresh,
@@ -142,8 +150,7 @@ static int sample_running(struct target *target, struct thread *t, struct walker
 			heaplook_count(t, err != 0);
 		if (i + grown == 0 || (!target->callees && !ran->function))
 			*ran = owed_told(w, t, err == -EAGAIN);
-		if ((err == -EAGAIN && w->whole) || (err == 0 && ran->function && owed_leaf(w, t) != ran->function)) {
-			/* Another function than the one that ran at the instant of the sample. */
+		if ((err == -EAGAIN && w->whole) || (err == 0 && ran->function && is_another(target, t, w, ran))) {
 			w->whole = recheck_stack(target, t, w->now_ns) == 0 && prove_knows_calls(target, w, t);
 			if (w->whole)
 				sample_pay(target, t, w);
@@ -156,6 +163,8 @@ static int sample_running(struct target *target, struct thread *t, struct walker
 		}
 		if (i + grown == 0 && ran->function)
 			w->expected = w->current;
+		if (ran->function && ran->handled == HANDLED_UNKNOWN && target->options->exceptions)
+			ran->handled = handled_ask(target, t, w->plan);
 		if ((err != -EAGAIN && err != -EPROTO) || i == RETRIES || grown == GROWTHS || w->exhausted ||
 		    (ran->function && i + grown + 1 >= looks && (w->whole || apart_any(t->apart) || target->callees) && !heaplook_stands(w)))
 			break;

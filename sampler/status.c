@@ -114,11 +114,11 @@ int status_of(struct target *target, struct thread *t, const struct walker *w, u
 	if (interp && (status & STATUS_GIL) && collects(target, t, interp))
 		status |= STATUS_GC;
 	if (target->options->exceptions) {
-		int any = handled_any(target, t, w->plan);
+		enum handled handled = handled_ask(target, t, w->plan);
 
-		if (any < 0)
-			return any;
-		status |= any ? STATUS_EXCEPTION : 0;
+		if (handled == HANDLED_UNKNOWN)
+			return -EAGAIN;
+		status |= handled == HANDLED_ANY ? STATUS_EXCEPTION : 0;
 	}
 	if ((status & STATUS_GIL_WAIT) && !(status & STATUS_ON_CPU))
 		t->gil_waited_ns = w->now_ns;

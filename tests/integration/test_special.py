@@ -109,7 +109,8 @@ class Handling(unittest.TestCase):
                 share = counted / found.facts["samples"]
                 self.assertAlmostEqual(share, handled / (handled + free), delta=allowance(found), msg=kind)
                 walls = stacks(found.threads[0])
-                known = sum(wall for names, wall in walls.items() if "in_hand" in names)
+                # The coroutines themselves have one in hand for a moment, around what they call.
+                known = sum(wall for names, wall in walls.items() if "in_hand" in names or names[-1] in ("catch", "handle"))
                 self.assertGreater(known / sum(walls.values()), 0.98, walls)
 
 

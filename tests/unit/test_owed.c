@@ -164,7 +164,7 @@ Test(owed, what_is_paid_needs_no_stand_in)
 	add(fake.target, 1, handle);
 	owed_note_through(fake.target, fake.t);
 	fake.t->seen.depth = 1;
-	owed_pay(fake.target, fake.t, handle, NS_PER_MS);
+	owed_pay(fake.target, fake.t, handle, 0, NS_PER_MS);
 	cr_assert_eq(fake.target->owed_through, 0);
 	owed_lose(fake.target, NULL);
 	cr_assert_eq(fake.target->facts.samples, 1);
@@ -187,5 +187,27 @@ Test(owed, a_stand_in_goes_with_its_code)
 	cr_assert_eq(fake.target->owed_through, 0);
 	owed_lose(fake.target, NULL);
 	cr_assert_eq(fake.target->facts.lost[LOSS_TORN], 1);
+	end_with_stack();
+}
+
+/* What was met with an exception in hand is counted where that function has one, but not for ever. */
+Test(owed, a_stack_with_an_exception_in_hand_is_waited_for)
+{
+	struct owed handling = {.thread = 1, .count = 1};
+	uint64_t handle;
+
+	begin_with_stack(&handle, &handling.function);
+	handling.status = owed_status((struct ran){.handled = HANDLED_ANY}, STATUS_GIL);
+	cr_assert_eq(handling.status, STATUS_GIL | STATUS_EXCEPTION);
+	cr_assert_eq(owed_status((struct ran){.handled = HANDLED_NONE}, handling.status), STATUS_GIL);
+	cr_assert_eq(owed_status((struct ran){0}, handling.status), handling.status);
+	cr_assert(owed_add(fake.target, &handling));
+	owed_pay(fake.target, fake.t, handling.function, STATUS_GIL, NS_PER_MS);
+	cr_assert_eq(fake.target->owed_count, 1, "that was another of its calls");
+	owed_pay(fake.target, fake.t, handling.function, STATUS_GIL_WAIT | STATUS_EXCEPTION, NS_PER_MS);
+	cr_assert_eq(fake.target->owed_count, 0);
+	cr_assert(owed_add(fake.target, &handling));
+	owed_pay(fake.target, fake.t, handling.function, STATUS_GIL, NS_PER_S);
+	cr_assert_eq(fake.target->owed_count, 0, "no such stack was met");
 	end_with_stack();
 }
