@@ -63,7 +63,7 @@ class Collecting(unittest.TestCase):
     @support.on(support.each_version)
     def check_short(self, python):
         """Collections that are shorter than the time between two samples."""
-        self.share(python, "short", 1000)
+        self.share(python, "short", 1000, 2 * SECONDS)  # of 3,000 samples, shares have a standard deviation of 0.7 points
 
     @support.on(support.few)
     def check_short_at_a_high_rate(self, python):
