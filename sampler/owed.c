@@ -137,14 +137,6 @@ struct owed *owed_add(struct target *target, const struct owed *samples)
 	return owed;
 }
 
-uint16_t owed_status(struct ran ran, uint16_t status)
-{
-	if (ran.handled == HANDLED_UNKNOWN)
-		return status;
-	status &= (uint16_t)~STATUS_EXCEPTION;
-	return status | (ran.handled == HANDLED_ANY ? STATUS_EXCEPTION : 0);
-}
-
 int owed_put_off(struct target *target, struct thread *t, const struct walker *w, struct ran ran, uint64_t weight_ns, uint16_t *ret_status)
 {
 	struct owed owed = {.thread = t->id,
@@ -161,7 +153,8 @@ int owed_put_off(struct target *target, struct thread *t, const struct walker *w
 
 	if (status_of(target, t, w, ret_status) != 0)
 		return -EAGAIN;
-	*ret_status = owed_status(ran, *ret_status);
+	if (ran.handled != HANDLED_UNKNOWN)
+		*ret_status = (uint16_t)((*ret_status & ~STATUS_EXCEPTION) | (ran.handled == HANDLED_ANY ? STATUS_EXCEPTION : 0));
 	if (w->whole && (target->owed_beside == KEPT_MAX || t->seen.depth > KEPT_DEPTH))
 		return 0;
 	owed.status = *ret_status;
@@ -195,7 +188,6 @@ static struct owed *find(struct target *target, const struct thread *t, uint64_t
 
 	for (; at; at = target->owed[at - 1].next) {
 		struct owed *owed = &target->owed[at - 1];
-
 		bool alike = (owed->resumer == resumer || owed->resumer == 0) &&
 		             (!status || ((owed->status ^ *status) & STATUS_EXCEPTION) == 0);
 

@@ -31,8 +31,6 @@ bool owed_by(const struct target *target, const struct thread *t);
 /* Puts this tick's sample off. -EINPROGRESS: done; 0: it is to be counted at the stack in t->seen (w->whole), of a moment later, since nothing can be
  * kept that would stand in if no better one is met; else -EAGAIN. */
 int owed_put_off(struct target *target, struct thread *t, const struct walker *w, struct ran ran, uint64_t weight_ns, uint16_t *ret_status);
-/* The status of a look, with what it was as the function ran. */
-uint16_t owed_status(struct ran ran, uint16_t status);
 /* Counts what is owed to this function at the stack in t->seen, of this status. */
 void owed_pay(struct target *target, struct thread *t, uint64_t function, uint16_t status, uint64_t now_ns);
 /* Keeps of the whole stack in t->seen what may have to stand in for one that is not met: up to each function that is owed samples. */

@@ -193,21 +193,25 @@ Test(owed, a_stand_in_goes_with_its_code)
 /* What was met with an exception in hand is counted where that function has one, but not for ever. */
 Test(owed, a_stack_with_an_exception_in_hand_is_waited_for)
 {
-	struct owed handling = {.thread = 1, .count = 1};
+	struct ran ran = {.handled = HANDLED_ANY};
 	uint64_t handle;
+	uint16_t status;
+	uint8_t state[PYABI_TSTATE_MAX] = {0};
 
-	begin_with_stack(&handle, &handling.function);
-	handling.status = owed_status((struct ran){.handled = HANDLED_ANY}, STATUS_GIL);
-	cr_assert_eq(handling.status, STATUS_GIL | STATUS_EXCEPTION);
-	cr_assert_eq(owed_status((struct ran){.handled = HANDLED_NONE}, handling.status), STATUS_GIL);
-	cr_assert_eq(owed_status((struct ran){0}, handling.status), handling.status);
-	cr_assert(owed_add(fake.target, &handling));
-	owed_pay(fake.target, fake.t, handling.function, STATUS_GIL, NS_PER_MS);
+	begin_with_stack(&handle, &ran.function);
+	fake.t->tstate = (uintptr_t)state;
+	fake.w.stands = true; /* the kernel is not asked */
+	plan_clear(fake.w.plan);
+	thread_plan_state(fake.t, fake.abi, fake.w.plan);
+	cr_assert_eq(plan_read(fake.w.plan, &fake.target->remote), 0);
+	cr_assert_eq(owed_put_off(fake.target, fake.t, &fake.w, ran, 10, &status), -EINPROGRESS);
+	cr_assert(status & STATUS_EXCEPTION, "as it was when the function ran");
+	owed_pay(fake.target, fake.t, ran.function, 0, NS_PER_MS);
 	cr_assert_eq(fake.target->owed_count, 1, "that was another of its calls");
-	owed_pay(fake.target, fake.t, handling.function, STATUS_GIL_WAIT | STATUS_EXCEPTION, NS_PER_MS);
+	owed_pay(fake.target, fake.t, ran.function, STATUS_GIL_WAIT | STATUS_EXCEPTION, NS_PER_MS);
 	cr_assert_eq(fake.target->owed_count, 0);
-	cr_assert(owed_add(fake.target, &handling));
-	owed_pay(fake.target, fake.t, handling.function, STATUS_GIL, NS_PER_S);
+	cr_assert_eq(owed_put_off(fake.target, fake.t, &fake.w, ran, 10, &status), -EINPROGRESS);
+	owed_pay(fake.target, fake.t, ran.function, 0, fake.w.now_ns + NS_PER_S);
 	cr_assert_eq(fake.target->owed_count, 0, "no such stack was met");
 	end_with_stack();
 }
