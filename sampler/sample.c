@@ -271,18 +271,22 @@ static bool is_blind(struct target *target, bool failed, uint64_t now_ns)
 	       (target->blind_ticks >= BLIND_LOOKS && now_ns - target->t_seen_ns >= BLIND_NS);
 }
 
+/* Reads the process, and once more with the threads that this showed to have moved, until it shows no others. */
+static int read_moved(struct target *target, bool watch, uint64_t now_ns)
+{
+	int err = read_all(target, watch, now_ns);
+
+	for (bool all = false; !err && !target->exact && still_wake_moved(target, now_ns, all); all = true)
+		err = read_all(target, watch, now_ns);
+	return err;
+}
+
 /* Reads the process, and its lists anew when the copy shows that they changed. */
 static int read_target(struct target *target, uint64_t now_ns)
 {
 	bool watch = now_ns - target->t_watched_ns >= WATCH_NS;
-	int err = read_all(target, watch, now_ns);
+	int err = read_moved(target, watch, now_ns);
 
-	if (!err && !target->exact && still_wake_moved(target, now_ns)) {
-		err = read_all(target, watch, now_ns);
-		if (!err)
-			still_wake_moved(target,
-			                 now_ns); /* notes the GILs as they are before the threads of this read */
-	}
 	if (err || !watch)
 		return err;
 	target->t_watched_ns = now_ns;
@@ -296,9 +300,7 @@ static int read_target(struct target *target, uint64_t now_ns)
 			return err;
 		if (is_blind(target, err != 0, now_ns))
 			return -ESTALE;
-		err = read_all(target, true, now_ns);
-		if (!err && !target->exact)
-			still_wake_moved(target, now_ns);
+		err = read_moved(target, true, now_ns);
 	}
 	return err;
 }

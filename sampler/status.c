@@ -11,6 +11,7 @@
 #define ASK_PART   8                 /* a still one again after this part of the time for which it has stayed the same, … */
 #define WAITS_PART 16                /* … or after this part where somebody has waited for the GIL, or been given it, since */
 #define ASK_MAX_NS (100 * NS_PER_MS) /* but no later than this */
+#define WAITER_NS  (10 * NS_PER_MS)  /* a still one that waits for the GIL after so long: that it waits on is known, and it is on a CPU but to look up */
 #define WOKEN_NS                                                                                                       \
 	(5 * NS_PER_MS) /* a waiter looks up every 5 ms (sys.getswitchinterval()) and may not get a CPU at once */
 #define STATUS_ACTIVE_BIT (1u << 4) /* PyThreadState._status.active (Include/cpython/pystate.h, 3.12+) */
@@ -35,8 +36,16 @@ static bool has_moved(const struct thread *t)
 	                                                seen[depth - 1].code != last[depth - 1].code));
 }
 
-/* A thread waits for the GIL in a futex that lies inside the GIL's own structure (its mutex and condition variables,
- * Python/ceval_gil.c); newer versions say so themselves, too. */
+/* In a futex that lies inside the GIL's own structure (its mutex and condition variables, Python/ceval_gil.c). */
+static bool is_blocked_for_gil(const struct target *target, const struct thread *t, const struct interp *interp)
+{
+	const struct pyabi *abi = &target->proc.abi;
+
+	return interp && interp->gil && t->oncpu.state == ONCPU_BLOCKED_FUTEX && abi->gil_state.bytes > 0 &&
+	       t->oncpu.futex - interp->gil < (uint64_t)abi->gil_state.bytes;
+}
+
+/* Newer versions say so themselves, too. */
 static bool waits_for_gil(const struct target *target, const struct thread *t, const struct interp *interp,
                           const uint8_t *head)
 {
@@ -46,8 +55,7 @@ static bool waits_for_gil(const struct target *target, const struct thread *t, c
 		return true;
 	if (t->oncpu.state == ONCPU_RUNNABLE) /* between two waits, or woken, and not there yet */
 		return t->oncpu.asked_ns - t->gil_waited_ns < WOKEN_NS && (t->still || !has_moved(t));
-	return interp && interp->gil && t->oncpu.state == ONCPU_BLOCKED_FUTEX && abi->gil_state.bytes > 0 &&
-	       t->oncpu.futex - interp->gil < (uint64_t)abi->gil_state.bytes;
+	return is_blocked_for_gil(target, t, interp);
 }
 
 bool status_is_due(const struct thread *t, uint64_t now_ns)
@@ -127,12 +135,12 @@ int status_of(struct target *target, struct thread *t, const struct walker *w, u
 	return 0;
 }
 
-static bool is_due(const struct thread *t, const struct interp *interp, uint64_t now_ns)
+static bool is_due(const struct target *target, const struct thread *t, const struct interp *interp, uint64_t now_ns)
 {
 	uint64_t since_ns = now_ns - t->oncpu.asked_ns, same_ns = now_ns - t->state_ns;
 	bool waits = interp && interp->gil_seen.t_waits_ns > t->oncpu.asked_ns;
 
-	if (since_ns < ASK_NS)
+	if (since_ns < (is_blocked_for_gil(target, t, interp) ? WAITER_NS : ASK_NS))
 		return false;
 	return t->oncpu.state == ONCPU_RUNNABLE || since_ns >= same_ns / (waits ? WAITS_PART : ASK_PART) ||
 	       since_ns >= ASK_MAX_NS;
@@ -145,7 +153,7 @@ bool status_of_still(struct target *target, struct thread *t, uint64_t now_ns, u
 	uint16_t status = t->still_status & STATUS_EXCEPTION; /* it has not run since */
 
 	*ret_status = t->still_status;
-	if (!is_due(t, interp, now_ns))
+	if (!is_due(target, t, interp, now_ns))
 		return true;
 	if (oncpu_ask(&t->oncpu, now_ns) == -ESRCH)
 		return false;

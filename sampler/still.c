@@ -67,6 +67,7 @@ static bool take_gil(struct target *target, struct interp *interp, uint64_t now_
 	if (!bytes) {
 		same = !seen->known;
 		seen->known = false;
+		seen->former_id = 0;
 		return !same;
 	}
 	holder = frame_u64(bytes, abi->gil_state.last_holder);
@@ -76,12 +77,20 @@ static bool take_gil(struct target *target, struct interp *interp, uint64_t now_
 		memcpy(seen->waits, bytes + waits, gil_bytes(abi) - waits);
 		seen->t_waits_ns = now_ns;
 	}
+	if (!same)
+		seen->former_id = holder != seen->holder && switches == seen->switches + 1 && seen->known ? seen->holder_id : 0;
 	if (!same || seen->holder_id == 0)
 		seen->holder_id = thread_id_of(target, holder);
 	seen->known = true;
 	seen->holder = holder;
 	seen->switches = switches;
 	return !same;
+}
+
+/* Whether a thread can have had the GIL between the last two times that it was read, which differ. */
+static bool can_have_run(const struct gil_seen *seen, const struct thread *t)
+{
+	return seen->former_id == 0 || seen->holder_id == 0 || t->thread_id == seen->former_id || t->thread_id == seen->holder_id;
 }
 
 static void wake(struct target *target, struct thread *t)
@@ -94,7 +103,7 @@ static void wake(struct target *target, struct thread *t)
 	target->awake_stale = true;
 }
 
-bool still_wake_moved(struct target *target, uint64_t now_ns)
+bool still_wake_moved(struct target *target, uint64_t now_ns, bool all)
 {
 	bool woken = false;
 
@@ -106,7 +115,7 @@ bool still_wake_moved(struct target *target, uint64_t now_ns)
 		for (uint32_t k = 0; k < target->thread_count; k++) {
 			struct thread *t = target->threads[k];
 
-			if (!t->still || t->interp != interp->addr)
+			if (!t->still || t->interp != interp->addr || !(all || can_have_run(&interp->gil_seen, t)))
 				continue;
 			wake(target, t);
 			woken = true;

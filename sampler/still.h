@@ -4,7 +4,7 @@
  * Only the holder of the GIL changes Python frames. The GIL counts its changes of hands (switch_number in struct
  * _gil_runtime_state, Include/internal/pycore_gil.h; raised in take_gil(), Python/ceval_gil.c, before the new holder goes on, where
  * it is not the last one again). So as long as that count stands, every thread but the last holder stands as well, and need not be
- * read: of a process of 500 threads the frames of one are copied. Such a thread is still; its samples go on without being taken one
+ * read: of a process of 500 threads the frames of one are copied, and of two where the count was raised by one. Such a thread is still; its samples go on without being taken one
  * by one. What the kernel says of it is asked more seldom the longer it stays the same. */
 #ifndef SAMPLED_SAMPLER_STILL_H
 #define SAMPLED_SAMPLER_STILL_H
@@ -18,8 +18,8 @@
 int still_list_awake(struct target *target);
 /* Adds the GILs to what is read, where there is a thread that could be still. */
 void still_plan(struct target *target);
-/* After that was read: wakes the threads that may have moved. True: there are such, which have to be read as well. */
-bool still_wake_moved(struct target *target, uint64_t now_ns);
+/* After that was read: wakes the threads that may have moved, `all`: if any may. True: there are such, which have to be read as well. */
+bool still_wake_moved(struct target *target, uint64_t now_ns, bool all);
 /* Whether a thread has stood since the GILs were read in this tick; asks the target. */
 bool still_proved(const struct target *target, const struct thread *t);
 /* A tick of so much time passes for all that are still: `most_ns` of it can be sampled. */

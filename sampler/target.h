@@ -33,6 +33,7 @@ struct gil_seen { /* of a GIL when it was read last */
 	bool known;
 	raddr_t holder;     /* thread state of its last holder */
 	uint64_t holder_id; /* pthread_self() of that one; 0: unknown */
+	uint64_t former_id; /* of the one who had it before, where it changed hands but once; else 0 */
 	uint64_t switches;
 	uint64_t t_waits_ns; /* when the words that waiting threads change were last seen to change */
 	uint8_t waits[GIL_BYTES_MAX];
