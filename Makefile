@@ -185,7 +185,7 @@ $(FUZZ_BIN): $(BUILD)/%: $(FUZZ_OBJ_DIR)/%.o $(FUZZ_OBJ_DIR)/tests/fuzz/common.o
 	$(call say,LD,$@)$(CC) $(FUZZ_FLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBS)
 fuzz: $(FUZZ_BIN) ## build the fuzzers (CC=clang)
 
-check: ## the tests that take under three minutes
+check: ## the tests before a commit: an old and a new interpreter, ten minutes
 	$(Q)$(PYTHON) tests/run quick
 check-full: ## every test: all interpreters, sanitizers, analysis, cross-compilation, browser
 	$(Q)tests/setup-roots || true

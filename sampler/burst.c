@@ -24,6 +24,7 @@
 #define OTHERS_OF   4             /* to 3.10: of so many looks one is for another function than the one that ran at the sample */
 #define KNOWN_LOOKS 256 /* so many in a row that showed no unknown call, and … */
 #define LEARN_OF    16  /* … one tick of the process in so many has another one */
+#define STOOD_MOST  8   /* looks in a row: it stands, and is not met elsewhere soon */
 #define PAUSE_NS    NS_PER_US /* between two looks, at random up to this: in step, what is torn once is torn again and again */
 
 void burst_earn(struct burst *burst, uint64_t interval_ns, uint32_t count)
@@ -86,17 +87,25 @@ static raddr_t frame_wanted(const struct target *target, const struct thread *t,
 	return owed && owed->thread == t->id && owed->frame ? owed->frame : w->current;
 }
 
-/* Looks at the thread until nothing is owed any more, or until this time. */
-static void look_until(struct target *target, struct thread *t, struct walker *w, uint64_t end_ns)
+static bool is_alike(const struct pystack *a, const struct pystack *b)
+{
+	bool ignored;
+
+	return a->depth == b->depth && stack_alike(a, b, &ignored) == a->depth;
+}
+
+/* Looks at the thread until nothing is owed any more, until so many looks in a row show it where it was, or until this time. */
+static void look_until(struct target *target, struct thread *t, struct walker *w, uint32_t stood_most, uint64_t end_ns)
 {
 	struct pystack *stack = &target->burst.stack;
 	struct apart *apart = t->apart;
 	struct look before = {.stack = NULL};
 	raddr_t own = w->expected;
+	uint32_t stood = 0;
 
 	if (apart)
 		apart->learns = true;
-	while (target->owed_count > 0 && w->now_ns < end_ns) {
+	while (target->owed_count > 0 && w->now_ns < end_ns && stood < stood_most) {
 		int err = look_once(target, t, w);
 		bool whole = err == 0, known;
 		struct look now = {.stack = stack, .agreed = t->agreed};
@@ -109,6 +118,7 @@ static void look_until(struct target *target, struct thread *t, struct walker *w
 		known = whole && prove_learn(target, w, t, before.stack ? &before : NULL);
 		if (known)
 			sample_pay(target, t, w);
+		stood = whole && before.stack && is_alike(before.stack, &t->seen) ? stood + 1 : 0;
 		if (whole && stack_copy(stack, &t->seen, t->seen.depth)) {
 			stack->apart = t->seen.apart;
 			before = now;
@@ -153,7 +163,7 @@ void burst_look(struct target *target, struct thread *t, struct walker *w)
 		return;
 	}
 	w->now_ns = started_ns;
-	look_until(target, t, w, started_ns + may_take_ns(burst));
+	look_until(target, t, w, STOOD_MOST, started_ns + may_take_ns(burst));
 	spend(burst, w->now_ns - started_ns);
 }
 
@@ -208,6 +218,6 @@ void burst_settle(struct target *target, uint64_t end_ns)
 		w.now_ns = clock_now_ns();
 		w.current = w.expected = 0;
 		if ((t->apart || target->callees) && owed_by(target, t))
-			look_until(target, t, &w, end_ns);
+			look_until(target, t, &w, UINT32_MAX, end_ns);
 	}
 }

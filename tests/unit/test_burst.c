@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "sampler/owed.h"
 #include "tests/unit/fake_coroutine.h"
+#include "tests/unit/fake_objects.h"
 
 #define INTERVAL_NS (10 * NS_PER_MS)
 #define MINUTE_NS   (60 * NS_PER_S)
@@ -102,4 +103,21 @@ Test(burst, and_not_unthrottled, .init = begin_with_owed, .fini = fake_coroutine
 	fake.target->interval_ns = 0;
 	burst_settle(fake.target, clock_now_ns() + NS_PER_S);
 	cr_expect_eq(fake.target->facts.confirms, 0);
+}
+
+/* A thread that waits: each look shows a stack, of a function that nothing is owed to. */
+Test(burst, one_ends_where_the_thread_stands, .init = begin_with_owed, .fini = fake_coroutine_end)
+{
+	uint64_t at = fake_alloc(PYABI_TSTATE_MAX), cframe = fake_alloc(64);
+
+	fake.t->tstate = at;
+	fake_put_u64(at + (uint64_t)fake.abi->tstate.chunk, fake.chunk);
+	fake_put_u64(at + (uint64_t)fake.abi->tstate.cframe, cframe);
+	fake_put_u64(cframe + (uint64_t)fake.abi->tstate.cframe_frame, fake.task);
+	burst_earn(&fake.target->burst, NS_PER_S, 1);
+	burst_look(fake.target, fake.t, &fake.w);
+	cr_expect_gt(fake.target->facts.confirms, 8);
+	cr_expect_lt(fake.target->facts.confirms, 20);
+	cr_expect_gt(fake.t->seen.depth, 0);
+	cr_expect_eq(fake.target->owed_count, 1);
 }
