@@ -94,7 +94,7 @@ static bool is_alike(const struct pystack *a, const struct pystack *b)
 	return a->depth == b->depth && stack_alike(a, b, &ignored) == a->depth;
 }
 
-/* Looks at the thread until nothing is owed any more, until so many looks in a row show it where it was, or until this time. */
+/* Looks at the thread until nothing is owed to it any more, until so many looks in a row show it where it was, or until this time. */
 static void look_until(struct target *target, struct thread *t, struct walker *w, uint32_t stood_most, uint64_t end_ns)
 {
 	struct pystack *stack = &target->burst.stack;
@@ -105,7 +105,7 @@ static void look_until(struct target *target, struct thread *t, struct walker *w
 
 	if (apart)
 		apart->learns = true;
-	while (target->owed_count > 0 && w->now_ns < end_ns && stood < stood_most) {
+	while (owed_by(target, t) && w->now_ns < end_ns && stood < stood_most) {
 		int err = look_once(target, t, w);
 		bool whole = err == 0, known;
 		struct look now = {.stack = stack, .agreed = t->agreed};

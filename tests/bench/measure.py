@@ -21,6 +21,7 @@ WEB = os.path.join(support.CACHE, "web")  # what setup-web gets
 INSIDE = "/mnt"  # where the working directory is mounted in a root of its own
 READY_TIMEOUT_S = 120
 TOOL_TIMEOUT_S = 120
+LEARNT_S = 3.0  # sampler/burst.c: a tenth of the time until that is 0.3 s
 DEEP_FRAMES = 5000  # of the worker of deep5000, at least
 ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
@@ -168,13 +169,13 @@ class Run:
         self.log.seek(0)
         return ANSI.sub("", self.log.read().decode("utf-8", "replace"))
 
-    def window(self):
-        """CPU and wall seconds while it certainly samples: from its lead to the end that it was asked for."""
-        self.sleep_until(self.tool.lead_s)
+    def cores(self, begin_s, end_s):
+        """What it uses in this part of its run."""
+        self.sleep_until(begin_s)
         cpu, wall = cpu_s(self.process.pid), time.monotonic()
-        self.sleep_until(self.seconds - 0.02)
+        self.sleep_until(end_s)
         self.look_at_memory()
-        return cpu_s(self.process.pid) - cpu, time.monotonic() - wall
+        return (cpu_s(self.process.pid) - cpu) / (time.monotonic() - wall)
 
     def look_at_memory(self):
         with contextlib.suppress(OSError):
@@ -211,22 +212,28 @@ def seconds_for(tool, seconds):
     return max(round(seconds + 0.49), 1) if tool.whole_seconds else seconds
 
 
+def begin_of(tool, rate_hz):
+    """From when on what a tool costs is counted, in seconds from its start."""
+    return tool.lead_s if rate_hz == tools.UNTHROTTLED else max(tool.lead_s, LEARNT_S)
+
+
 def profile(tool, target, rate_hz, seconds):
-    """One run; a dict of figures, each a number."""
-    seconds = seconds_for(tool, max(seconds, tool.lead_s + 0.5))
-    run = Run(tool, target, rate_hz, seconds)
+    """One run; a dict of figures, each a number. At a rate, the first seconds, in which sampled learns what calls what, count apart."""
+    figures, begin_s = {}, begin_of(tool, rate_hz)
+    run = Run(tool, target, rate_hz, seconds_for(tool, begin_s + seconds))
     try:
-        cpu, wall = run.window()
+        if begin_s > tool.lead_s:
+            figures["cores_first"] = run.cores(tool.lead_s, tool.lead_s + 1)
+        figures["cores"] = run.cores(begin_s, run.seconds - 0.02)
         report = run.finish()
         judged = target.judged(tool, run.output, report) if tool.stacks else {}
     finally:
         run.close()
     per_s = report["snapshots"] / report["seconds"]
-    cores = cpu / wall
-    figures = {"per_s": per_s, "cores": cores, "rss_bytes": run.peak, **judged}
+    figures.update(per_s=per_s, rss_bytes=run.peak, **judged)
     if "good" in report:
         figures["good"] = report["good"]
-    figures["cpu_us"] = cores / per_s * 1e6 if per_s else float("nan")
+    figures["cpu_us"] = figures["cores"] / per_s * 1e6 if per_s else float("nan")
     if rate_hz != tools.UNTHROTTLED:
         figures["reached"] = per_s / rate_hz
     return figures
@@ -248,11 +255,12 @@ def slowdown(tool, target, rate_hz, seconds, pairs):
         without.append(rates_between(before, target.work()))
         if pair == pairs:
             break
-        run = Run(tool, target, rate_hz, seconds_for(tool, seconds + tool.lead_s))
+        begin_s = begin_of(tool, rate_hz)
+        run = Run(tool, target, rate_hz, seconds_for(tool, begin_s + seconds))
         try:
-            run.sleep_until(tool.lead_s)
+            run.sleep_until(begin_s)
             before = target.work()
-            run.sleep_until(tool.lead_s + seconds - 0.02)
+            run.sleep_until(begin_s + seconds - 0.02)
             with_tool.append(rates_between(before, target.work()))
             run.finish()
         finally:

@@ -137,7 +137,7 @@ def unthrottled_table(figures):
 
 
 def rate_table(figures):
-    head = ["Python", "workload", "Hz", "tool", "ticks reached %", "cores", "cores above the bare loop"]
+    head = ["Python", "workload", "Hz", "tool", "ticks reached %", "cores", "cores above the bare loop", "cores in the first second"]
     head += ["CPU µs a snapshot", "good %", "peak RSS MiB"]
     rows = []
     for python, workload, rate, by_tool in rows_of(figures, False):
@@ -149,7 +149,7 @@ def rate_table(figures):
             rows.append([
                 python, workload, count(rate), tool, spread(found, "reached", percent),
                 spread(found, "cores", three), three(cores - bare) if bare is not None and tool != tools.LIMIT else "",
-                spread(found, "cpu_us", micro), spread(found, "good", percent3), spread(found, "rss_bytes", mebibytes),
+                spread(found, "cores_first", three), spread(found, "cpu_us", micro), spread(found, "good", percent3), spread(found, "rss_bytes", mebibytes),
             ])
     return grid(head, rows) if rows else []
 

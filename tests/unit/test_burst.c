@@ -95,6 +95,8 @@ Test(burst, but_not_what_other_threads_are_owed, .init = begin_with_owed, .fini 
 {
 	fake.t->id = 2;
 	burst_settle(fake.target, clock_now_ns() + NS_PER_S);
+	burst_earn(&fake.target->burst, NS_PER_S, 1);
+	burst_look(fake.target, fake.t, &fake.w);
 	cr_expect_eq(fake.target->facts.confirms, 0);
 }
 
