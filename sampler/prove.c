@@ -178,18 +178,19 @@ static uint32_t known_calls(const struct thread *t)
 	return same;
 }
 
-/* A stack is soon misread as empty, between two frames: it must be so in two ticks. One that was is so still. */
+/* Between two frames a stack can look empty: it must be so in a double read as well, and where the current frame lies behind a pointer, in two ticks.
+ * That of a thread which stands is, and one that was is so still. */
 static int prove_empty(struct target *target, struct walker *w, struct thread *t)
 {
 	bool twice = t->empty_tick != 0 && t->empty_tick < w->tick;
 
-	if (t->run.count > 0 && t->last.depth == 0)
+	if ((t->run.count > 0 && t->last.depth == 0) || still_proved(target, t))
 		return 0;
 	if (learn_calls(target, w, t) != 0 || t->seen.depth != 0)
 		return -EAGAIN;
 	if (t->empty_tick == 0)
 		t->empty_tick = w->tick;
-	return twice ? 0 : -EAGAIN;
+	return twice || w->abi->tstate.cframe == ABSENT ? 0 : -EAGAIN;
 }
 
 static bool is_one_piece(const struct thread *t)
