@@ -40,7 +40,7 @@ void thread_drop_chunks(struct thread *t, uint32_t count)
 	for (uint32_t i = count; i < t->chunk_count; i++)
 		free(t->chunks[i].last);
 	t->chunk_count = count;
-	t->last_plain = 0;
+	t->last_plain.count = 0;
 }
 
 /* The first byte in which they differ, or a little before; `bytes` where they do not. */
@@ -85,13 +85,13 @@ static bool make_room(struct chunk *c, uint32_t bytes)
 
 void thread_keep_copy(struct thread *t, const struct plan *plan)
 {
-	for (uint32_t i = 0; t->seen_plain > 0 && i < t->copy.chunk_count; i++) {
+	for (uint32_t i = 0; t->seen_plain.count > 0 && i < t->copy.chunk_count; i++) {
 		const uint8_t *bytes = plan_bytes(plan, t->copy.chunks + i);
 		struct chunk *c = &t->chunks[i];
 		uint32_t same, count = bytes ? plan->pieces[t->copy.chunks + i].bytes : 0;
 
 		if (!bytes || !make_room(c, count)) {
-			t->seen_plain = 0;
+			t->seen_plain.count = 0;
 			return;
 		}
 		if (i < t->copy.same_chunks)
@@ -104,7 +104,7 @@ void thread_keep_copy(struct thread *t, const struct plan *plan)
 
 uint32_t thread_find_same(struct thread *t, const struct plan *plan, uint32_t frame_bytes)
 {
-	uint32_t low = 0, high = t->last_plain, chunk = 0, same = 0;
+	uint32_t low = 0, high = t->last_plain.count, chunk = 0, same = 0;
 
 	t->copy.same_chunks = t->copy.same_bytes = 0;
 	if (high == 0)

@@ -16,7 +16,7 @@ static bool is_simple(const struct target *target, const struct thread *t, uint6
 	const uint16_t working = STATUS_GIL | STATUS_ON_CPU;
 
 	return t->taken && t->run.count > 0 && (t->run.status & (working | STATUS_GIL_WAIT | STATUS_GC)) == working &&
-	       t->last_plain == t->last.depth && (!t->apart || t->apart->count == 0) && t->chunk_count > 0 &&
+	       t->last_plain.count == t->last.depth && t->last_plain.shims == 0 && (!t->apart || t->apart->count == 0) && t->chunk_count > 0 &&
 	       !status_is_due(t, now_ns) && !target_generation_is_due(target, t->interp, now_ns);
 }
 
@@ -24,7 +24,7 @@ static bool is_simple(const struct target *target, const struct thread *t, uint6
  * the leaf, on which the walk stops. */
 static bool is_told(struct target *target, struct thread *t, struct walker *w)
 {
-	return t->seen.depth > 1 && t->seen_plain == t->seen.depth && !w->unclear && !t->leads_on &&
+	return t->seen.depth > 1 && t->seen_plain.count == t->seen.depth && !w->unclear && !t->leads_on &&
 	       recheck_stack(target, t, w->now_ns) == 0 && prove_knows_rest(target, w, t);
 }
 

@@ -48,22 +48,19 @@ static bool has_no_frames(const struct walker *w, const struct thread *t, raddr_
 	       (w->abi->tstate.base_frame != ABSENT && current == frame_u64(head, w->abi->tstate.base_frame));
 }
 
-/* The thread state names no frame. When the data stack holds one that runs, it was misread. */
-static int belie_empty(struct walker *w, struct thread *t)
+/* The thread state names no frame. It was misread where some of the data stack is in use. */
+static int belie_empty(const struct walker *w, const struct thread *t)
 {
-	raddr_t leaf;
+	const uint8_t *head = plan_bytes(w->plan, t->copy.head);
+	raddr_t newest = w->abi->frames == FRAMES_STACK ? frame_u64(head, w->abi->tstate.chunk) : 0;
 
-	if (w->abi->frames == FRAMES_STACK && t->copy.chunk_count > 0 && walk_up(w, t, 0, &leaf) == 0 && t->leaf_runs)
-		return -EAGAIN;
-	t->seen.depth = 0;
-	return 0;
+	return newest != 0 && frame_u64(head, w->abi->tstate.chunk + 8) != newest + CHUNK_FIRST ? -EAGAIN : 0;
 }
 
 static void cut_to(struct thread *t, uint32_t depth)
 {
 	t->seen.depth = depth;
-	if (t->seen_plain > depth)
-		t->seen_plain = depth;
+	plain_cut(&t->seen_plain, depth);
 }
 
 /* Frames outside the data stack are copied after it and after the thread state: what lies above the current frame and outside was
@@ -304,7 +301,8 @@ int look_walk(struct walker *w, struct thread *t)
 	untold = err == -EAGAIN && t->copy.head_first; /* where it is behind a pointer, that is not needed for everything */
 	if (err && !untold)
 		return err;
-	t->seen.depth = t->same = t->seen_plain = 0;
+	t->seen.depth = t->same = 0;
+	t->seen_plain = (struct plain){0};
 	t->agreed = true;
 	if (!untold && has_no_frames(w, t, current))
 		return belie_empty(w, t);
@@ -327,7 +325,8 @@ int look_standing(struct walker *w, struct thread *t)
 
 	if (err)
 		return err;
-	t->seen.depth = t->same = t->seen_plain = w->entries = 0;
+	t->seen.depth = t->same = w->entries = 0;
+	t->seen_plain = (struct plain){0};
 	t->agreed = true;
 	t->late = t->recalled = false;
 	if (has_no_frames(w, t, current))

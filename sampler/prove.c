@@ -178,19 +178,12 @@ static uint32_t known_calls(const struct thread *t)
 	return same;
 }
 
-/* Between two frames a stack can look empty: it must be so in a double read as well, and where the current frame lies behind a pointer, in two ticks.
- * That of a thread which stands is, and one that was is so still. */
+/* Between two frames a stack can look empty: it must be so in a double read as well. That of a thread which stands is, and one that was is so still. */
 static int prove_empty(struct target *target, struct walker *w, struct thread *t)
 {
-	bool twice = t->empty_tick != 0 && t->empty_tick < w->tick;
-
 	if ((t->run.count > 0 && t->last.depth == 0) || still_proved(target, t))
 		return 0;
-	if (learn_calls(target, w, t) != 0 || t->seen.depth != 0)
-		return -EAGAIN;
-	if (t->empty_tick == 0)
-		t->empty_tick = w->tick;
-	return twice || w->abi->tstate.cframe == ABSENT ? 0 : -EAGAIN;
+	return learn_calls(target, w, t) != 0 || t->seen.depth != 0 ? -EAGAIN : 0;
 }
 
 static bool is_one_piece(const struct thread *t)
@@ -301,7 +294,7 @@ static void confirm_calls(struct target *target, struct walker *w, struct thread
 	}
 	pystack_swap(&t->seen, &target->spare);
 	t->same = same;
-	t->seen_plain = 0; /* what is in the plan now is another copy */
+	t->seen_plain.count = 0; /* what is in the plan now is another copy */
 }
 
 /* The stack in t->seen has calls that are not known: what its copies say of them. */

@@ -75,7 +75,8 @@ void running_note(const struct walker *w, const struct thread *t)
 
 	if (!t->apart)
 		return;
-	for (uint32_t i = 0; i < t->seen.depth; i++) {
+	/* There is no generator among those that are plain. */
+	for (uint32_t i = t->seen_plain.count > 0 ? t->seen_plain.count - 1 : 0; i < t->seen.depth; i++) {
 		const struct pyframe *frame = &t->seen.frames[i];
 		const struct code *code;
 
@@ -169,15 +170,15 @@ static struct running running_on_top(const struct walker *w, const struct thread
 {
 	raddr_t above = 0;
 
-	for (uint32_t i = 0; i < t->seen.depth; i++) {
+	for (uint32_t i = t->seen.depth; i-- > 0;) {
 		const struct pyframe *frame = &t->seen.frames[i];
 		const struct code *code = thread_in_chunks(t, frame->frame) ? codes_find(w->codes, frame->code) : NULL;
+		raddr_t frame_end = code ? frame->frame + code->frame_bytes : 0;
 
-		if (!code)
-			continue;
-		above = frame->frame + code->frame_bytes;
-		if (above == end)
+		if (code && frame_end == end)
 			return (struct running){.frame = frame->frame, .code = code->addr};
+		if (above == 0)
+			above = frame_end;
 	}
 	return above ? running_ending(w, t, above, end) : (struct running){0};
 }

@@ -138,7 +138,7 @@ void runs_retire_codes(struct target *target)
 	held_forget(target);
 	owed_forget(target);
 	for (uint32_t i = 0; i < target->thread_count; i++) {
-		target->threads[i]->sent_depth = target->threads[i]->last.depth = target->threads[i]->last_plain = 0;
+		target->threads[i]->sent_depth = target->threads[i]->last.depth = target->threads[i]->last_plain.count = 0;
 		exact_thread_forget(target->threads[i]->exact);
 	}
 	if (target->exact)
@@ -227,10 +227,7 @@ static bool add(struct target *target, struct thread *t, struct pystack *now, st
 	}
 	show_run(target, t, &shown, sample->now_ns, changed, same);
 	t->cputime.ran |= t->run.count == 0;
-	if (now->depth > 0) {
-		t->empty_tick = 0;
-		t->begun = true;
-	}
+	t->begun |= now->depth > 0;
 	t->collects = t->collects && shown_any_collects(now);
 	pystack_swap(before, now);
 	t->depth = depth;
@@ -243,7 +240,7 @@ void run_add(struct target *target, struct thread *t, const struct sample *sampl
 	uint16_t flags = shown_cut(target, &t->seen);
 
 	if (add(target, t, &t->seen, &t->last, flags & STACK_TRUNCATED ? 0 : t->same, flags, sample))
-		t->last_plain = flags & STACK_TRUNCATED ? 0 : t->seen_plain;
+		t->last_plain = flags & STACK_TRUNCATED ? (struct plain){0} : t->seen_plain;
 }
 
 void run_add_merged(struct target *target, struct thread *t, struct pystack *merged, struct pystack *before,
@@ -252,7 +249,7 @@ void run_add_merged(struct target *target, struct thread *t, struct pystack *mer
 	flags |= shown_cut(target, merged);
 	add(target, t, merged, before, 0, flags, sample);
 	pystack_swap(&t->last, &t->seen);
-	t->last_plain = 0;
+	t->last_plain.count = 0;
 }
 
 void run_repeat(struct target *target, struct thread *t, const struct sample *sample)

@@ -61,6 +61,16 @@ static inline uint32_t copy_heap_piece(const struct copy *copy, uint32_t k)
 	return copy->heap + k;
 }
 
+#define PLAIN_SHIMS 4u
+
+/* The outermost frames of a stack that lie on the data stack, each called by the one before: directly, or, so many of them at most, by C
+ * through a shim that is steady (apart.h; 3.14+). */
+struct plain {
+	uint32_t count;
+	uint32_t shims; /* so many were */
+	uint32_t called_by_c[PLAIN_SHIMS]; /* their indices, outermost first */
+};
+
 struct run {
 	uint32_t count; /* 0: none in progress */
 	uint16_t status, flags;
@@ -104,7 +114,7 @@ struct thread {
 	struct pystack last; /* of the latest accepted sample */
 	uint32_t
 		same; /* so many outermost frames of `seen` are those of `last`: the copies do not differ up to there */
-	uint32_t seen_plain, last_plain; /* so many lie on the data stack, each called directly by the one before */
+	struct plain seen_plain, last_plain;
 	uint64_t generation;             /* of code objects, at the latest accepted sample */
 	uint64_t t_checked_ns;           /* when all its code objects were last looked at */
 	struct disagreement {            /* of the latest walk */
@@ -116,8 +126,6 @@ struct thread {
 	uint32_t all_known;  /* looks to learn from (burst_learn()) in a row that showed no call that was not known, up to a bound */
 	bool learns;         /* one is made */
 	uint32_t stands;     /* so many walks in a row disagreed in the same way */
-	uint64_t empty_tick; /* in which the stack was first seen empty, and no other way since; 0: never */
-	bool leaf_runs;      /* it says so of itself */
 	raddr_t left;        /* a frame above the leaf, or the leaf, that had been left; 0: none */
 	bool leaf_left;      /* the leaf had been left when it was copied, but not when its caller was */
 	bool leads_on;       /* where that leaf stands, C was seen to lead on to further frames */
@@ -215,6 +223,15 @@ static inline void thread_count_read(struct thread *t, bool alike, uint32_t late
 static inline bool thread_moves(const struct thread *t)
 {
 	return t->alike < t->reads - t->reads / 8;
+}
+
+/* Leaves so many at most. */
+static inline void plain_cut(struct plain *plain, uint32_t count)
+{
+	if (plain->count > count)
+		plain->count = count;
+	while (plain->shims > 0 && plain->called_by_c[plain->shims - 1] >= plain->count)
+		plain->shims--;
 }
 
 bool stack_push(struct pystack *stack, struct pyframe frame);

@@ -203,7 +203,8 @@ int walk_chain(struct walker *w, struct thread *t, raddr_t current)
 
 		end = head ? frame_u64(head, abi->tstate.base_frame) : 0;
 	}
-	t->seen.depth = t->same = t->seen_plain = w->entries = 0;
+	t->seen.depth = t->same = w->entries = 0;
+	t->seen_plain = (struct plain){0};
 	t->seen.apart = w->refuted = false;
 	for (raddr_t frame = current; frame != 0 && frame != end;) {
 		uint8_t fetched[PYABI_FRAME_MAX];

@@ -91,6 +91,14 @@ static bool is_current(const struct climb *c, raddr_t frame)
 	return c->current == frame && !c->t->copy.head_first;
 }
 
+/* Whether C called a frame on the data stack through a shim that need not be read. Since 3.14 a frame that was left says so, to 3.13 one that C
+ * called does not. */
+static bool is_called_steadily(const struct climb *c, const uint8_t *bytes, raddr_t caller)
+{
+	return c->w->abi->call_mark != CALL_MARK_STACKTOP && c->w->tick % STEADY_OF != 0 &&
+	       apart_is_steady(c->t->apart, frame_previous(c->w->abi, bytes), caller);
+}
+
 /* Does a data-stack frame called from `caller` begin here? Directly (from C, too, in 3.11), or through a shim that links to
  * the caller. -EAGAIN: a light look cannot tell. */
 static int is_called_from(struct climb *c, const uint8_t *bytes, raddr_t caller, bool suspended)
@@ -118,9 +126,8 @@ static int is_called_from(struct climb *c, const uint8_t *bytes, raddr_t caller,
 	if (!codes_find(c->w->codes, addr) &&
 	    codes_load(c->w->codes, c->w->remote, addr, c->w->now_ns, &code) == -EPROTO)
 		return 0;
-	/* Since 3.14 a frame that was left says so: the shim need not be read. It lies on the C stack, where no generator is; and as deep in it, C was
-	 * called by this frame each time, as one look in eight makes sure of. */
-	if (suspended && abi->call_mark != CALL_MARK_STACKTOP && c->w->tick % STEADY_OF != 0 && apart_is_steady(c->t->apart, link, caller))
+	/* It lies on the C stack, where no generator is; and as deep in it, C was called by this frame each time, as one look in eight makes sure of. */
+	if (suspended && is_called_steadily(c, bytes, caller))
 		return 1;
 	links_follow(&c->links, link);
 	shim = links_to(&c->links, true, caller);
@@ -329,12 +336,35 @@ static int judge_suspended_leaf(const struct climb *c, raddr_t leaf, raddr_t cal
 	return c->through_c ? -EAGAIN : 1;
 }
 
+/* Up to where the shims that frames of the latest sample were called through need not be read, of so many frames that are the same. */
+static uint32_t cut_at_shim(const struct climb *c, uint32_t same)
+{
+	const struct thread *t = c->t;
+
+	for (uint32_t i = 0; i < t->last_plain.shims; i++) {
+		uint32_t callee = t->last_plain.called_by_c[i], chunk = 0;
+		raddr_t frame;
+		const uint8_t *bytes;
+		int err;
+
+		if (callee >= same)
+			break;
+		frame = t->last.frames[callee].frame;
+		while (frame - t->chunks[chunk].base >= t->chunks[chunk].size_bytes)
+			chunk++;
+		bytes = chunk_frame(c, chunk, frame, &err);
+		if (!bytes || !is_called_steadily(c, bytes, t->last.frames[callee - 1].frame))
+			return callee;
+	}
+	return same;
+}
+
 /* The frames that lie where this copy is the same as that of the latest accepted sample are the same. The walk goes on at the
  * outermost one that is not, or may have another callee: that one's address, or 0. */
 static raddr_t skip_same(struct climb *c)
 {
 	struct thread *t = c->t;
-	uint32_t same = thread_find_same(t, c->w->plan, (uint32_t)c->w->abi->frame.bytes);
+	uint32_t same = cut_at_shim(c, thread_find_same(t, c->w->plan, (uint32_t)c->w->abi->frame.bytes));
 	raddr_t frame;
 
 	if (same < 2)
@@ -343,7 +373,9 @@ static raddr_t skip_same(struct climb *c)
 	frame = t->last.frames[same].frame;
 	if (!stack_copy(&t->seen, &t->last, same))
 		return 0;
-	t->same = t->seen_plain = same;
+	t->same = same;
+	t->seen_plain = t->last_plain;
+	plain_cut(&t->seen_plain, same);
 	while (frame - t->chunks[c->chunk].base >= t->chunks[c->chunk].size_bytes)
 		c->chunk++;
 	return frame;
@@ -395,6 +427,17 @@ static int give_up(const struct climb *c)
 	return -EAGAIN;
 }
 
+/* Whether the next frame, which does not link to its caller, is plain all the same; that it is is noted. */
+static bool note_called_by_c(const struct climb *c, const uint8_t *bytes, raddr_t frame, raddr_t caller)
+{
+	struct plain *plain = &c->t->seen_plain;
+
+	if (plain->shims == PLAIN_SHIMS || !thread_in_chunks(c->t, frame) || !is_called_steadily(c, bytes, caller))
+		return false;
+	plain->called_by_c[plain->shims++] = c->t->seen.depth;
+	return true;
+}
+
 int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_leaf)
 {
 	const struct pyabi *abi = w->abi;
@@ -407,9 +450,10 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 	bool plain;                       /* so far */
 	int err;
 
-	t->seen.depth = t->same = t->seen_plain = 0;
+	t->seen.depth = t->same = 0;
+	t->seen_plain = (struct plain){0};
 	t->seen.apart = t->late = t->recalled = false;
-	t->leaf_runs = t->leaf_left = false;
+	t->leaf_left = false;
 	t->left = 0;
 	*ret_leaf = 0;
 	if (t->copy.chunk_count == 0)
@@ -488,7 +532,7 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 		t->seen.apart |= generator;
 		plain &= kept && !generator;
 		if (plain)
-			t->seen_plain = t->seen.depth;
+			t->seen_plain.count = t->seen.depth;
 		*ret_leaf = frame;
 		if (!generator)
 			c.top = frame + code->frame_bytes;
@@ -499,7 +543,6 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 			break;
 		suspended = resumed || frame_is_suspended(abi, bytes, code);
 		c.calls = code_calls(code, offset) || code->traceable_bytes >= code->bytecode_bytes;
-		t->leaf_runs = !suspended || abi->call_mark != CALL_MARK_STACKTOP;
 		bytes = next_frame(&c, frame, suspended, &frame, &err);
 		if (err)
 			return err;
@@ -507,7 +550,7 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 			return -EAGAIN; /* it has not begun: what lies above is of an earlier call */
 		if (bytes) {
 			c.through_c |= !suspended;
-			plain &= suspended && frame_previous(abi, bytes) == *ret_leaf;
+			plain = plain && suspended && (frame_previous(abi, bytes) == *ret_leaf || note_called_by_c(&c, bytes, frame, *ret_leaf));
 			if (frame_previous(abi, bytes) != *ret_leaf || frame_is_generator(abi, bytes))
 				code_mark_indirect(code, offset);
 		} else if (suspended && abi->call_mark == CALL_MARK_STACKTOP) {
@@ -516,8 +559,7 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 				return err;
 			if (err == 0) {
 				t->seen.depth -= kept;
-				if (t->seen_plain > t->seen.depth)
-					t->seen_plain = t->seen.depth;
+				plain_cut(&t->seen_plain, t->seen.depth);
 				*ret_leaf = caller;
 			}
 		}

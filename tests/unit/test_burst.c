@@ -116,7 +116,7 @@ Test(burst, one_ends_where_the_thread_stands, .init = begin_with_owed, .fini = f
 	fake_put_u64(at + (uint64_t)fake.abi->tstate.chunk, fake.chunk);
 	fake_put_u64(at + (uint64_t)fake.abi->tstate.cframe, cframe);
 	fake_put_u64(cframe + (uint64_t)fake.abi->tstate.cframe_frame, fake.task);
-	burst_earn(&fake.target->burst, NS_PER_S, 1);
+	fake.target->burst.credit_ns = fake.target->burst.most_ns = NS_PER_S;
 	burst_look(fake.target, fake.t, &fake.w);
 	cr_expect_gt(fake.target->facts.confirms, 8);
 	cr_expect_lt(fake.target->facts.confirms, 20);
