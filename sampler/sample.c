@@ -123,6 +123,18 @@ static bool is_another(struct target *target, struct thread *t, const struct wal
 	       (ran->handled != HANDLED_UNKNOWN && handled_ask(target, t, w->plan) != ran->handled);
 }
 
+/* Whether the thread state is another thread's now: it was used again, or (to 3.11) had its creator's ids until its own thread began. The lists are read anew,
+ * then. */
+static bool is_replaced(struct target *target, const struct thread *t, const struct walker *w)
+{
+	const uint8_t *head = plan_bytes(w->plan, t->copy.head);
+
+	if (!head || target_is_same_thread(w->abi, t, head))
+		return false;
+	target->t_listed_ns = target->t_watched_ns = 0;
+	return true;
+}
+
 /* A thread that runs on while it is read: looks until one is whole, some times. `fresh`: its copy is in target->plan. *ran: as the first look tells that fails
  * for what lies outside the data stack, or for calls there. */
 static int sample_running(struct target *target, struct thread *t, struct walker *w, uint64_t weight_ns, bool fresh,
@@ -142,7 +154,7 @@ static int sample_running(struct target *target, struct thread *t, struct walker
 		/* What seems torn can have been read with what an older code object at the same address said. */
 		if (err == -EAGAIN && recheck_stack(target, t, w->now_ns) != 0)
 			w->why = RETRY_CODE;
-		if (err == 0 && sample_is_shadow(target, t)) {
+		if (err == 0 && (is_replaced(target, t, w) || sample_is_shadow(target, t))) {
 			t->taken = t->shadow = true;
 			return 0;
 		}
@@ -205,7 +217,8 @@ static void sample_thread(struct target *target, struct thread *t, struct walker
 	if (near_stood(target, t)) {
 		fresh = false;
 		near_recall(target, t, w, &status);
-		err = prove_calls(target, w, t, status, weight_ns);
+		t->taken = t->shadow = is_replaced(target, t, w);
+		err = t->shadow ? 0 : prove_calls(target, w, t, status, weight_ns);
 	}
 	if (err == -EAGAIN)
 		err = sample_running(target, t, w, weight_ns, fresh, &ran, &status);

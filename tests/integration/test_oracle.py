@@ -57,6 +57,12 @@ class Oracle(unittest.TestCase):
         """Coroutines that are awaited one behind the other, where calls are learnt in bursts."""
         self.judge(python, "sequence", 3 * SECONDS, "1000")
 
+    @support.on(support.each_version)
+    def check_threads(self, python):
+        """Threads that are born and die: none is shown as another, nor without frames while it has some; and few samples are lost."""
+        result = self.judge(python, "threads", SECONDS)
+        self.assertLess(result.lost_percent, 0.5, result.causes)
+
     def judge(self, python, workload, seconds, rate="max"):
         if python.version < (3, 8):
             self.skipTest("the oracles' programs are for 3.8 and later")

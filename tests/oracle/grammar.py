@@ -87,22 +87,23 @@ class Grammar:
 
     def judge(self, frames, main):
         """frames: (shown name, file, line), root first. "ok", "lines" (the functions are right, lines are not) or "path"; then
-        wrong_at is the first frame that no stack of the program has there."""
+        wrong_at is the first frame that no stack of the program has there. The main thread begins with the first of the starts."""
+        start = self.start[:1] if main else self.start
         self.wrong_at = 0
         if not frames:
             return "path" if main else "ok"
         if len(frames) > 1 and any(frames[-1][0].endswith(name) and frames[-1][1].endswith(file) for name, file in self.asides):
             frames = frames[:-1]
-        if self.accepts(frames, True):
+        if self.accepts(frames, True, start):
             return "ok"
         at = self.wrong_at
-        if self.accepts(frames, False):
+        if self.accepts(frames, False, start):
             self.wrong_at = at
             return "lines"
         return "path"
 
-    def accepts(self, frames, strict):
-        states = {(name, -1) for name in self.start}  # candidates for the next frame, with the generation they belong to
+    def accepts(self, frames, strict, start):
+        states = {(name, -1) for name in start}  # candidates for the next frame, with the generation they belong to
         at = 0
         before = None
         while at < len(frames):
