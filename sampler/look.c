@@ -303,6 +303,7 @@ int look_walk(struct walker *w, struct thread *t)
 		return err;
 	t->seen.depth = t->same = 0;
 	t->seen_plain = (struct plain){0};
+	t->seen.apart = t->late = t->recalled = false;
 	t->agreed = true;
 	if (!untold && has_no_frames(w, t, current))
 		return belie_empty(w, t);
