@@ -239,8 +239,11 @@ void run_add(struct target *target, struct thread *t, const struct sample *sampl
 {
 	uint16_t flags = shown_cut(target, &t->seen);
 
-	if (add(target, t, &t->seen, &t->last, flags & STACK_TRUNCATED ? 0 : t->same, flags, sample))
-		t->last_plain = flags & STACK_TRUNCATED ? (struct plain){0} : t->seen_plain;
+	if (!add(target, t, &t->seen, &t->last, flags & STACK_TRUNCATED ? 0 : t->same, flags, sample))
+		return;
+	t->last_plain = t->seen_plain;
+	if (flags & STACK_TRUNCATED)
+		plain_cut(&t->last_plain, 0);
 }
 
 void run_add_merged(struct target *target, struct thread *t, struct pystack *merged, struct pystack *before,
