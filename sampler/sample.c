@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One tick of one target: read all threads in one go, walk each copy, and accept a stack only when it proves itself
+/* One tick of one target: read all threads in one go (targetread.c), walk each copy, and accept a stack only when it proves itself
  * whole; otherwise read that thread again, a few times. Runs in the sampler thread. */
 #include <errno.h>
 
@@ -9,7 +9,6 @@
 #include "sampler/handled.h"
 #include "sampler/heaplook.h"
 #include "sampler/held.h"
-#include "sampler/host.h"
 #include "sampler/light.h"
 #include "sampler/look.h"
 #include "sampler/owed.h"
@@ -25,12 +24,7 @@
 #define OUTSIDE_LOOKS                                                                                                  \
 	3 /* at a thread that was in a function outside the data stack which could not be copied; unthrottled, 1 */
 #define THROUGH_OF    16 /* of so many samples unthrottled, one is looked at for what it may stand in for */
-#define WATCH_NS      (500 * NS_PER_US) /* thread lists are read no more often than this */
-#define RELIST_NS     (1 * NS_PER_S)
 #define FACTS_NS      (1 * NS_PER_S)
-#define BLIND_TICKS   50 /* looks at the lists that made no sense, before the target is given up; … */
-#define BLIND_LOOKS   5  /* … or so many, if they took a while: what execs is another process, and to be found soon */
-#define BLIND_NS      (200 * NS_PER_MS)
 
 /* From a walked copy to a judged stack and its status. */
 static int judge(struct target *target, struct thread *t, struct walker *w, uint64_t weight_ns, uint16_t *ret_status)
@@ -238,86 +232,6 @@ static void sample_thread(struct target *target, struct thread *t, struct walker
 	burst_learn(target, t, w);
 }
 
-/* Builds and reads the plan of the whole process. */
-static int read_all(struct target *target, bool watch, uint64_t now_ns)
-{
-	const struct pyabi *abi = &target->proc.abi;
-	int err = still_list_awake(target);
-
-	if (err)
-		return err;
-	plan_clear(&target->plan);
-	if (!target->exact)
-		still_plan(target);
-	target->piece_gil = PLAN_FULL;
-	if (abi->gil != GIL_INTERPRETER && target->proc.gil_current)
-		target->piece_gil = plan_add(&target->plan, target->proc.gil_current, 8);
-	for (uint32_t i = 0; !target->exact && i < target->awake_count; i++)
-		if (!thread_plan(target->awake[i], abi, &target->plan, target->tick, target_plan_order(target)))
-			return -ENOMEM;
-	for (uint32_t i = 0; target->exact && watch && i < target->awake_count; i++)
-		thread_plan_state(target->awake[i], abi, &target->plan);
-	for (uint32_t i = 0; i < target->interp_count; i++) {
-		struct interp *interp = &target->interps[i];
-
-		interp->piece_threads =
-			watch ? plan_add(&target->plan, interp->addr + (uint64_t)abi->interp.threads, 8) : PLAN_FULL;
-		collector_plan(target, interp, &target->plan);
-	}
-	for (uint32_t i = 0; i < target->interp_count; i++)
-		target->interps[i].piece_generation =
-			target_plan_generation(target, target->interps[i].addr, &target->plan, now_ns);
-	err = plan_read(&target->plan, &target->remote);
-	for (uint32_t i = 0; !err && i < target->interp_count; i++)
-		target_take_generation(target, target->interps[i].addr, &target->plan,
-		                       target->interps[i].piece_generation, now_ns);
-	return err;
-}
-
-/* Whether its lists have made no sense for so long that it is not what it was. */
-static bool is_blind(struct target *target, bool failed, uint64_t now_ns)
-{
-	if (!failed || target->blind_ticks == 0)
-		target->t_seen_ns = now_ns;
-	target->blind_ticks = failed ? target->blind_ticks + 1 : 0;
-	return target->blind_ticks > BLIND_TICKS ||
-	       (target->blind_ticks >= BLIND_LOOKS && now_ns - target->t_seen_ns >= BLIND_NS);
-}
-
-/* Reads the process, and once more with the threads that this showed to have moved, until it shows no others. */
-static int read_moved(struct target *target, bool watch, uint64_t now_ns)
-{
-	int err = read_all(target, watch, now_ns);
-
-	for (bool all = false; !err && !target->exact && still_wake_moved(target, now_ns, all); all = true)
-		err = read_all(target, watch, now_ns);
-	return err;
-}
-
-/* Reads the process, and its lists anew when the copy shows that they changed. */
-static int read_target(struct target *target, uint64_t now_ns)
-{
-	bool watch = now_ns - target->t_watched_ns >= WATCH_NS;
-	int err = read_moved(target, watch, now_ns);
-
-	if (err || !watch)
-		return err;
-	target->t_watched_ns = now_ns;
-	if (target_list_changed(target) || now_ns - target->t_listed_ns >= RELIST_NS) {
-		if (!host_of(&target->remote)->is_same(&target->remote, target->proc.start_time))
-			return -ESRCH;
-		err = target_list(target, now_ns);
-		for (int i = 0; err == -EAGAIN && i < RETRIES; i++)
-			err = target_list(target, now_ns);
-		if (err == -ESRCH)
-			return err;
-		if (is_blind(target, err != 0, now_ns))
-			return -ESTALE;
-		err = read_moved(target, true, now_ns);
-	}
-	return err;
-}
-
 static void count_tick(struct target *target, uint64_t now_ns)
 {
 	if (target->facts.ticks++ == 0)
@@ -367,11 +281,11 @@ int target_tick(struct target *target, uint64_t now_ns, uint64_t base_ns)
 
 	target->base_ns = base_ns;
 	begin_tick(target, &w);
-	light = !near_begin(target, &w) && !target->exact && now_ns - target->t_watched_ns < WATCH_NS ? take_lights(target, &w) : LIGHT_NOT;
+	light = !near_begin(target, &w) && !target->exact && !target_lists_are_due(target, now_ns) ? take_lights(target, &w) : LIGHT_NOT;
 	if (light == LIGHT_TOLD)
 		return 0;
 	now_ns = w.now_ns;
-	err = light == LIGHT_READ ? 0 : read_target(target, now_ns);
+	err = light == LIGHT_READ ? 0 : target_read(target, now_ns);
 	if (err)
 		return err;
 	count_tick(target, now_ns);

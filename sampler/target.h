@@ -170,6 +170,12 @@ struct target {
 	bool attached;          /* its REC_TARGET is in the stream */
 };
 
+/* targetread.c: reads the threads that may have moved into target->plan, and the lists anew when they changed. 0; -ESRCH: it is gone; -ESTALE: its
+ * memory makes no sense any more, as after exec; or another -errno. */
+int target_read(struct target *target, uint64_t now_ns);
+/* Whether the next such read is to compare the lists. */
+bool target_lists_are_due(const struct target *target, uint64_t now_ns);
+
 /* targetlist.c: the interpreters and threads that there are. */
 /* Reads the lists anew. 0, -EAGAIN (they were changing), -ESRCH. */
 int target_list(struct target *target, uint64_t now_ns);
