@@ -33,10 +33,8 @@ bool apart_plan(const struct apart *apart, struct plan *plan, uint64_t tick, str
 		return true;
 	for (uint32_t i = 0; i < apart->count; i++) {
 		const struct apart_frame *frame = &apart->frames[i];
-		bool lately = frame->used_tick + 1 == tick; /* unthrottled, it mostly runs still */
 
-		if (frame->used_tick != tick &&
-		    ((frame->credit < CREDIT_PLAN && !lately) || planned++ >= PLANNED_MAX))
+		if (frame->used_tick != tick && (frame->credit < CREDIT_PLAN || planned++ >= PLANNED_MAX))
 			continue;
 		chosen[count++] = (uint8_t)i;
 	}

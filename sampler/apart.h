@@ -88,7 +88,7 @@ static inline bool apart_any(const struct apart *apart)
 
 /* Whether this tick reads what proves the calls of what lies outside the data stack (links_prove()). */
 bool apart_in_doubt(const struct apart *apart, uint64_t tick);
-/* Adds the frames that many ticks meet, or that this one or the one before met, by address.
+/* Adds the frames that many ticks meet, or that this one met, by address.
  * `apart` may be NULL. False: out of memory. */
 bool apart_plan(const struct apart *apart, struct plan *plan, uint64_t tick, struct apart_copy *ret_copy);
 /* The bytes at addr in the copies, or NULL; *ret_bytes: how many. What was fetched is newer. */

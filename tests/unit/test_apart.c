@@ -36,9 +36,7 @@ Test(apart, what_many_ticks_meet_is_copied_with_the_rest)
 	apart_note(apart, 0x10000, BYTES, tick);
 	cr_assert_eq(planned(apart, tick), 1, "met in this very tick: a second look takes it");
 	apart_age(apart, tick);
-	cr_assert_eq(planned(apart, ++tick), 1, "met in the tick before");
-	apart_age(apart, tick);
-	cr_assert_eq(planned(apart, ++tick), 0, "met once");
+	cr_assert_eq(planned(apart, ++tick), 0, "met once: another coroutine mostly runs by now");
 	for (; tick < 40; tick++) {
 		if (tick % 4 == 0)
 			apart_note(apart, 0x10000, BYTES, tick);
