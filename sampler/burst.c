@@ -34,21 +34,23 @@ void burst_earn(struct burst *burst, uint64_t interval_ns, uint32_t count)
 	if (first_ns > FIRST_NS - burst->first_ns)
 		first_ns = FIRST_NS - burst->first_ns;
 	burst->first_ns += first_ns;
-	burst->credit_ns += first_ns + own_ns / SHARE;
-	if (burst->credit_ns > FIRST_NS)
+	burst->credit_ns += (int64_t)(first_ns + own_ns / SHARE);
+	if (burst->credit_ns > (int64_t)FIRST_NS)
 		burst->credit_ns = FIRST_NS;
 	burst->most_ns = own_ns / PART < MOST_NS ? own_ns / PART : MOST_NS;
 }
 
-/* How long one may last now. */
+/* How long one may last now. The last look of one takes longer than what was left; that is owed before the next begins. */
 static uint64_t may_take_ns(const struct burst *burst)
 {
-	return burst->credit_ns < burst->most_ns ? burst->credit_ns : burst->most_ns;
+	if (burst->credit_ns <= 0)
+		return 0;
+	return (uint64_t)burst->credit_ns < burst->most_ns ? (uint64_t)burst->credit_ns : burst->most_ns;
 }
 
 static void spend(struct burst *burst, uint64_t took_ns)
 {
-	burst->credit_ns -= took_ns < burst->credit_ns ? took_ns : burst->credit_ns;
+	burst->credit_ns -= (int64_t)(took_ns < MOST_NS ? took_ns : MOST_NS);
 }
 
 static uint64_t wait_until(uint64_t until_ns)

@@ -16,7 +16,7 @@ struct walker;
 
 struct burst {           /* of a process; zeroed to begin with */
 	uint64_t most_ns;     /* that one may take */
-	uint64_t credit_ns;   /* earned, and not used yet */
+	int64_t credit_ns;    /* earned, and not used yet; below 0: used before it was earned */
 	uint64_t first_ns;    /* of what was earned, the part for the beginning */
 	struct pystack stack; /* owned; of the look before */
 };

@@ -18,7 +18,7 @@ static uint64_t earned_in(struct burst *burst, uint64_t ns, uint64_t interval_ns
 	for (uint64_t at_ns = 0; at_ns < ns; at_ns += interval_ns) {
 		burst->credit_ns = 0;
 		burst_earn(burst, interval_ns, count);
-		sum_ns += burst->credit_ns;
+		sum_ns += (uint64_t)burst->credit_ns;
 	}
 	return sum_ns;
 }
@@ -89,6 +89,26 @@ Test(burst, what_is_owed_at_the_end_is_looked_for_a_while, .init = begin_with_ow
 	cr_expect_gt(fake.target->facts.confirms, 1);
 	cr_expect_geq(clock_now_ns(), end_ns);
 	cr_expect_eq(fake.target->owed_count, 1, "it was not seen");
+}
+
+/* A look takes longer than a tick of a high rate earns. */
+Test(burst, a_look_that_took_more_than_was_earned_is_paid_off_first, .init = begin_with_owed, .fini = fake_coroutine_end)
+{
+	struct burst *burst = &fake.target->burst;
+	uint64_t looks;
+
+	burst->credit_ns = 1;
+	burst->most_ns = NS_PER_MS;
+	burst_look(fake.target, fake.t, &fake.w);
+	looks = fake.target->facts.confirms;
+	cr_assert_gt(looks, 0);
+	cr_expect_lt(burst->credit_ns, 0);
+	burst_look(fake.target, fake.t, &fake.w);
+	cr_expect_eq(fake.target->facts.confirms, looks);
+	burst->first_ns = 300 * NS_PER_MS;
+	burst_earn(burst, NS_PER_S, 1);
+	burst_look(fake.target, fake.t, &fake.w);
+	cr_expect_gt(fake.target->facts.confirms, looks);
 }
 
 Test(burst, but_not_what_other_threads_are_owed, .init = begin_with_owed, .fini = fake_coroutine_end)
