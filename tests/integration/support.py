@@ -312,6 +312,7 @@ class Line:
                 self.frames.append(frame_of(part))
 
 
+@functools.lru_cache(65536)
 def frame_of(part):
     match = re.fullmatch(r"(.*?) \((.*):(\d+)\)", part)
     return (match.group(1), match.group(2), int(match.group(3))) if match else (part, "", 0)
