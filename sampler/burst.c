@@ -48,6 +48,7 @@ static uint64_t may_take_ns(const struct burst *burst)
 	return (uint64_t)burst->credit_ns < burst->most_ns ? (uint64_t)burst->credit_ns : burst->most_ns;
 }
 
+/* What took longer than one may was kept waiting for a CPU. */
 static void spend(struct burst *burst, uint64_t took_ns)
 {
 	burst->credit_ns -= (int64_t)(took_ns < MOST_NS ? took_ns : MOST_NS);
