@@ -201,7 +201,8 @@ void burst_learn(struct target *target, struct thread *t, struct walker *w)
 		learn_once(target, t, w);
 		w->now_ns = clock_now_ns();
 	} while (w->now_ns - started_ns < most_ns && t->all_known < KNOWN_LOOKS);
-	spend(&target->burst, w->now_ns - started_ns);
+	if (most_ns > 0) /* the one in LEARN_OF needs no credit: at high rates it takes more than these ticks earn */
+		spend(&target->burst, w->now_ns - started_ns);
 }
 
 void burst_settle(struct target *target, uint64_t end_ns)

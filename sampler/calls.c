@@ -205,7 +205,7 @@ static bool call_rare(void *context, const struct call *call)
 }
 
 /* Of one that is known nothing is learnt; to ask what its site says can take two reads. */
-static bool is_new(const struct sighting *s, const struct call *call)
+static bool is_unknown(const struct sighting *s, const struct call *call)
 {
 	return !edges_has(s->edges, call->key);
 }
@@ -216,7 +216,7 @@ static bool sight(void *context, const struct call *call)
 	struct sighting *s = context;
 	const struct place *place = call->context;
 
-	if (is_new(s, call) && has_site(call) && !(place->w->moves && call->can_be && calls_another(call)))
+	if (is_unknown(s, call) && has_site(call) && !(place->w->moves && call->can_be && calls_another(call)))
 		s->learnt |= edges_sight(s->edges, call, s->now_ns);
 	return true;
 }
@@ -225,7 +225,7 @@ static bool sight_once(void *context, const struct call *call)
 {
 	struct sighting *s = context;
 
-	if (is_new(s, call) && has_site(call))
+	if (is_unknown(s, call) && has_site(call))
 		s->learnt |= edges_sight_once(s->edges, call, s->now_ns);
 	return true;
 }

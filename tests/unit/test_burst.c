@@ -111,6 +111,25 @@ Test(burst, a_look_that_took_more_than_was_earned_is_paid_off_first, .init = beg
 	cr_expect_gt(fake.target->facts.confirms, looks);
 }
 
+/* At 10 kHz it takes four times what sixteen ticks earn: charged, it would leave nothing for what is owed, ever. */
+Test(burst, the_look_at_one_tick_in_sixteen_needs_no_credit, .init = begin_with_owed, .fini = fake_coroutine_end)
+{
+	struct burst *burst = &fake.target->burst;
+
+	fake.target->interval_ns = 100 * NS_PER_US;
+	fake.target->awake_count = 1;
+	fake.t->looks = FIRST_LOOKS;
+	burst->credit_ns = -1;
+	for (fake.target->tick = 1; fake.target->tick < 1000; fake.target->tick++)
+		burst_learn(fake.target, fake.t, &fake.w);
+	cr_assert_gt(fake.target->facts.confirms, 10);
+	cr_expect_eq(burst->credit_ns, -1);
+	burst->credit_ns = 1;
+	burst->most_ns = NS_PER_MS;
+	burst_learn(fake.target, fake.t, &fake.w);
+	cr_expect_lt(burst->credit_ns, 1, "one within the credit is charged");
+}
+
 Test(burst, but_not_what_other_threads_are_owed, .init = begin_with_owed, .fini = fake_coroutine_end)
 {
 	fake.t->id = 2;
