@@ -123,9 +123,10 @@ class Outputs(cli.Folder):
         self.assertNotIn("\x1b", self.on_terminal("dump", self.target.pid, NO_COLOR="1"))
 
     def test_duration(self):
+        """As long as asked. A busy machine may make it longer, but not by what another unit would."""
         done = self.sampled("attach", self.target.pid, "-d", "1500ms", "-r", "100", "--stats", "-f", "flamegraph", "-o", "a.html")
         self.assertEqual(done.returncode, cli.DONE)
-        self.assertRegex(done.stderr.decode(), r" in 1\.[45]\d s\n")
+        self.assertRegex(done.stderr.decode(), r" in (1\.[4-9]|[2-9]\.\d)\d s\n")
 
 
 if __name__ == "__main__":
