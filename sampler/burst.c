@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "sampler/bracket.h"
 #include "sampler/look.h"
+#include "sampler/lookalike.h"
 #include "sampler/owed.h"
 #include "sampler/polling.h"
 #include "sampler/prove.h"
@@ -76,7 +77,11 @@ static int look_once(struct target *target, struct thread *t, struct walker *w)
 	err = look_again(target, w, t);
 	if (err && w->doubted)
 		recheck_doubted(target, t, w);
-	return err ? err : recheck_stack(target, t, w->now_ns);
+	if (!err)
+		err = recheck_stack(target, t, w->now_ns);
+	if (!err && w->abi->frames == FRAMES_STACK)
+		lookalike_learn(w, t, false);
+	return err;
 }
 
 /* To 3.10: for which frame the next look is made. What ran at the sample is `own`; 0: it was met since. A function that runs for less than a look takes is

@@ -4,30 +4,38 @@
 #include "base/hash.h"
 #include "base/ways.h"
 
-#define WAYS 4u
+#define MET_MAX 1024u
 
-static uint64_t set_of(raddr_t current, raddr_t end)
+static uint64_t set_of(const struct end *place)
 {
-	return ways_set(hash_combine(current, end), ENDS, WAYS);
+	return ways_set(hash_combine(hash_combine(place->current, place->end), place->generator), ENDS, ENDS_WAYS);
 }
 
-void ends_note(struct ends *ends, struct end end)
+static bool is_same(const struct end *a, const struct end *b)
 {
-	struct end *set = &ends->ends[set_of(end.current, end.end)];
+	return ends_is_at(a, b) && a->code == b->code && memcmp(a->calls, b->calls, sizeof(a->calls)) == 0;
+}
+
+void ends_note(struct ends *ends, const struct end *end)
+{
+	struct end *set = &ends->ends[set_of(end)], noted = *end;
 	uint32_t way = 0;
 
-	while (way < WAYS - 1 && !(set[way].current == end.current && set[way].end == end.end))
+	while (way < ENDS_WAYS - 1 && !is_same(&set[way], end))
 		way++;
+	if (is_same(&set[way], end)) {
+		noted.met += set[way].met;
+		noted.told = set[way].told;
+	}
 	ways_make_first(set, sizeof(*set), way);
-	set[0] = end;
+	set[0] = noted;
+	for (uint32_t i = 0; noted.met > MET_MAX && i < ENDS_WAYS; i++) {
+		set[i].met /= 2;
+		set[i].told /= 2;
+	}
 }
 
-struct end ends_find(const struct ends *ends, raddr_t current, raddr_t end)
+struct end *ends_find(struct ends *ends, const struct end *place)
 {
-	const struct end *set = &ends->ends[set_of(current, end)];
-
-	for (uint32_t way = 0; way < WAYS; way++)
-		if (set[way].current == current && set[way].end == end)
-			return set[way];
-	return (struct end){0};
+	return &ends->ends[set_of(place)];
 }

@@ -6,19 +6,36 @@
 
 #include "sampler/frames.h"
 
-#define ENDS 1024u
+#define ENDS      4096u
+#define ENDS_WAYS 8u
+#define END_CALLS 2u
+
+struct end_call {
+	raddr_t frame, code; /* that made it; frame 0: a generator's; code 0: not known */
+	int64_t offset;
+};
 
 struct end {
 	raddr_t current, end; /* the thread state's current frame, 0 where that is not of the same instant; the data stack's end */
+	raddr_t generator;    /* the code of the one that ran or was called from; 0: none, or not known */
 	raddr_t frame, code;  /* the function's; code 0: nothing is known */
+	uint32_t met;         /* how often it was innermost in a copy, lately, … */
+	uint32_t told;        /* … and how often it was said to have run */
+	struct end_call calls[END_CALLS]; /* that led to it, the latest first */
 };
 
 struct ends { /* the latest few of a hash */
 	struct end ends[ENDS];
 };
 
-void ends_note(struct ends *ends, struct end end);
-/* What was noted last, or zeros. */
-struct end ends_find(const struct ends *ends, raddr_t current, raddr_t end);
+/* Those of one function that differ in their callers are kept apart. */
+void ends_note(struct ends *ends, const struct end *end);
+/* Of the same current frame, end and generator: ENDS_WAYS of them, the one that was noted last first; not all need be of that place. */
+struct end *ends_find(struct ends *ends, const struct end *place);
+
+static inline bool ends_is_at(const struct end *end, const struct end *place)
+{
+	return end->code != 0 && end->current == place->current && end->end == place->end && end->generator == place->generator;
+}
 
 #endif

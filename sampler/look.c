@@ -6,10 +6,13 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "sampler/heaplook.h"
 #include "sampler/links.h"
+#include "sampler/lookalike.h"
 #include "sampler/running.h"
 
+#define LEARN_OF    4 /* of so many looks, one is remembered for where its frames end */
 #define SETTLED_NS  (100 * NS_PER_MS)
 #define STANDS      5  /* reads in which the thread state and the frames disagree in the same way, after the first */
 
@@ -240,9 +243,13 @@ static int walk_instants(struct walker *w, struct thread *t, raddr_t current)
 	if (err && err != -EAGAIN)
 		return err;
 	running_note(w, t);
+	if (!err && hash_u64(w->tick) % LEARN_OF == 0)
+		lookalike_learn(w, t, false);
 	running = running_find(w, t, current);
 	w->ran = running.code;
 	w->resumer = running.resumer;
+	w->place = running.placed ? running.frame : 0;
+	w->called = running.called;
 	if (err && !w->outside)
 		return judge_untold(w, t, current);
 	if (!err && (running.code ? cut_to_running(t, &running) : current != 0 && cut_called_since(t, current))) {
@@ -295,7 +302,7 @@ int look_walk(struct walker *w, struct thread *t)
 	int err =
 		plan_reserve(w->plan, APART_FETCHES * (APART_FRAME_MAX + PLAN_PUT_GAP)) ? walk_current(w, t, &current) : -ENOMEM;
 
-	w->outside = w->beyond = w->ran = w->resumer = 0;
+	w->outside = w->beyond = w->ran = w->resumer = w->place = w->called = 0;
 	w->whole = false;
 	t->looks += t->looks < FIRST_LOOKS;
 	untold = err == -EAGAIN && t->copy.head_first; /* where it is behind a pointer, that is not needed for everything */

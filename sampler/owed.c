@@ -10,7 +10,7 @@
 #include "sampler/status.h"
 
 #define OWED_NS    (10 * NS_PER_S)
-#define ALIKE_NS   (200 * NS_PER_MS) /* so long a stack is waited for with the same resumer, and with an exception in hand or none alike: it may never be met */
+#define ALIKE_NS   NS_PER_S /* so long a stack is waited for in the same context, and with an exception in hand or none alike: it may never be met */
 #define KEPT_MAX   256u  /* stacks of a kind that are kept to stand in */
 #define KEPT_DEPTH 1024u /* of one that was met beside: a deeper one is counted at once */
 #define THROUGH_FRAMES 64u /* of a stack, from the innermost on, that are looked at: it may be thousands deep */
@@ -54,7 +54,7 @@ static uint64_t current_of(struct walker *w, struct thread *t)
 
 struct ran owed_told(struct walker *w, struct thread *t, bool failed)
 {
-	struct ran ran = {.resumer = content_of(w, w->resumer)};
+	struct ran ran = {.context = w->place ? hash_combine(w->place, content_of(w, w->called)) : content_of(w, w->resumer)};
 
 	if (failed && w->ran)
 		ran.function = content_of(w, w->ran);
@@ -115,7 +115,7 @@ struct owed *owed_add(struct target *target, const struct owed *samples)
 	struct owed *owed;
 
 	while (at && !(is_of(&target->owed[at - 1], samples->thread, samples->function) &&
-	               target->owed[at - 1].status == samples->status && target->owed[at - 1].resumer == samples->resumer))
+	               target->owed[at - 1].status == samples->status && target->owed[at - 1].context == samples->context))
 		at = target->owed[at - 1].next;
 	if (!at) {
 		if (target->owed_count == OWED_MAX)
@@ -143,7 +143,7 @@ int owed_put_off(struct target *target, struct thread *t, const struct walker *w
 	                    .count = 1,
 	                    .function = ran.function,
 	                    .frame = w->expected,
-	                    .resumer = ran.resumer,
+	                    .context = ran.context,
 	                    .plain = w->whole && !apart_any(t->apart),
 	                    .t_first_ns = w->now_ns,
 	                    .t_last_ns = w->now_ns,
@@ -168,27 +168,30 @@ int owed_put_off(struct target *target, struct thread *t, const struct walker *w
 	return -EINPROGRESS;
 }
 
-/* What resumed the generators that are innermost in t->seen, on the data stack. 0: nothing. */
-static uint64_t resumer_of(const struct target *target, const struct thread *t)
+/* The same of the function at `depth`, as owed_told() tells it. 0: nothing. */
+static uint64_t context_of(const struct target *target, const struct thread *t, uint32_t depth)
 {
-	uint32_t depth = t->seen.depth;
+	const struct pyframe *frames = t->seen.frames;
+	raddr_t place = depth > 0 && thread_in_chunks(t, frames[depth - 1].frame) ? frames[depth - 1].frame : 0;
+	uint64_t outer;
 
-	while (depth > 0 && !thread_in_chunks(t, t->seen.frames[depth - 1].frame))
+	if (place && !t->seen.apart)
+		return hash_combine(place, 0);
+	while (depth > 0 && thread_in_chunks(t, frames[depth - 1].frame) == (place != 0))
 		depth--;
-	return depth > 0 && depth < t->seen.depth
-	               ? codes_content(target->codes, t->seen.frames[depth - 1].code)
-	               : 0;
+	outer = depth > 0 ? codes_content(target->codes, frames[depth - 1].code) : 0;
+	return place ? hash_combine(place, outer) : outer;
 }
 
 /* One of them that a stack of this status pays for; NULL: none. */
 static struct owed *find(struct target *target, const struct thread *t, uint64_t function, const uint16_t *status, uint64_t now_ns)
 {
 	uint32_t at = *head_of(target, t->id, function);
-	uint64_t resumer = resumer_of(target, t);
+	uint64_t context = context_of(target, t, t->seen.depth);
 
 	for (; at; at = target->owed[at - 1].next) {
 		struct owed *owed = &target->owed[at - 1];
-		bool alike = (owed->resumer == resumer || owed->resumer == 0) &&
+		bool alike = (owed->context == context || owed->context == 0) &&
 		             (!status || ((owed->status ^ *status) & STATUS_EXCEPTION) == 0);
 
 		if (is_of(owed, t->id, function) && (alike || now_ns - owed->t_first_ns > ALIKE_NS))

@@ -15,7 +15,7 @@
 
 struct ran { /* functions, as hashes of what their code says; 0: not known */
 	uint64_t function;
-	uint64_t resumer; /* where it is a generator's: what had resumed it, on the data stack */
+	uint64_t context; /* what else is told of it: where it lay on the data stack, and called by which generator; or, where it is a generator's, what had resumed it */
 	enum handled handled; /* as the function ran, and not when its stack is met */
 };
 

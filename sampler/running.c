@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sampler/running.h"
 
+#include "sampler/lookalike.h"
+
 #define TSTATE_SPAN 512 /* PyThreadState.exc_state, to which exc_info points where no generator runs, lies within so many bytes */
 /* From gi_exc_state to gi_iframe (_PyGenObject_HEAD, Include/cpython/genobject.h; since 3.14 Include/internal/pycore_interpframe_structs.h). */
 #define ITEM_TO_FRAME 32
@@ -133,9 +135,9 @@ static bool is_of_instant(const struct walker *w, const struct thread *t, const 
 
 	if (!t->apart)
 		return true;
-	if (generator == 0)
-		return thread_in_chunks(t, caller) || code_at(w, t, caller) == 0;
-	return !thread_in_chunks(t, caller) ||
+	if (!thread_in_chunks(t, caller))
+		return caller == generator || code_at(w, t, caller) == 0;
+	return generator == 0 ||
 	       apart_state(t->apart, generator, ANY_END, code_at(w, t, generator)).resumer_frame != caller;
 }
 
@@ -183,45 +185,21 @@ static struct running running_on_top(const struct walker *w, const struct thread
 	return above ? running_ending(w, t, above, end) : (struct running){0};
 }
 
-/* That a generator runs, or is called from, is told, too. */
-static raddr_t key_of(const struct walker *w, const struct thread *t, raddr_t current)
-{
-	return current | (t->apart && innermost_generator(w, t) != 0);
-}
-
-static void note_end(const struct walker *w, raddr_t current, raddr_t end, struct running running)
-{
-	ends_note(w->ends, (struct end){.current = current, .end = end, .frame = running.frame, .code = running.code});
-}
-
-static struct running known_end(const struct walker *w, raddr_t current, raddr_t end)
-{
-	struct end known = ends_find(w->ends, current, end);
-
-	return known.code && codes_find(w->codes, known.code) ? (struct running){.frame = known.frame, .code = known.code} : (struct running){0};
-}
-
 /* The function on the data stack that ran. Its frame may have been left since, and another one lie there, mostly of another size. The word that says where the
  * data stack ends is copied a tenth of a microsecond behind the current frame's: what ended there may have been called since, or the frame left. To read
  * again then would favour what calls nothing, and does not return soon. */
-static struct running running_placed(const struct walker *w, const struct thread *t, raddr_t current, raddr_t end)
+static struct running running_placed(const struct walker *w, const struct thread *t, const struct instant *instant)
 {
-	struct running running = current ? running_ending(w, t, current, end) : running_on_top(w, t, end);
-	raddr_t key = key_of(w, t, current);
+	raddr_t current = instant->current;
+	struct running running = current ? running_ending(w, t, current, instant->end) : running_on_top(w, t, instant->end);
 	const struct code *code;
 	const uint8_t *bytes;
 
-	if (running.code != 0) {
-		note_end(w, key, end, running);
-		if (current)
-			note_end(w, key, 0, running);
-		return running;
-	}
-	running = known_end(w, key, end);
+	running = running.code != 0 ? lookalike_other(w, t, instant, running) : lookalike_find(w, t, instant);
 	if (running.code != 0 || !current)
 		return running;
 	code = placed_code(w, t, current, &bytes);
-	return code && is_of_instant(w, t, bytes) ? running_at(w, t, current, bytes, code) : known_end(w, key, 0);
+	return code && is_of_instant(w, t, bytes) ? running_at(w, t, current, bytes, code) : lookalike_at(w, t, instant);
 }
 
 /* The generator that ran itself, and did not call what lies above it; code 0: none. */
@@ -247,17 +225,46 @@ static raddr_t below_shim(const struct thread *t, raddr_t current)
 	return link.frame == current && link.shim ? link.previous : 0;
 }
 
+/* A generator that is met for the first time: what it is, it stays, where it has yielded since. Remembered. */
+static struct running running_new(const struct walker *w, const struct thread *t, raddr_t generator)
+{
+	uint8_t bytes[PYABI_FRAME_MAX];
+	const struct code *code;
+	int64_t offset;
+
+	if (!frame_may_be(generator) || remote_read(w->remote, generator, bytes, (size_t)w->abi->frame.bytes) != 0 ||
+	    frame_is_shim(w->abi, bytes) || !frame_is_generator(w->abi, bytes))
+		return (struct running){0};
+	code = codes_find(w->codes, frame_code(w->abi, bytes));
+	if (!code || !frame_offset(w->abi, bytes, code, &offset))
+		return (struct running){0};
+	apart_note_link(t->apart, (struct apart_link){.frame = generator,
+	                                              .previous = frame_previous(w->abi, bytes),
+	                                              .code = code->addr,
+	                                              .bytes = code->frame_bytes});
+	return (struct running){.frame = generator, .code = code->addr};
+}
+
 struct running running_find(const struct walker *w, const struct thread *t, raddr_t current)
 {
 	bool exact = w->abi->tstate.cframe == ABSENT; /* the current frame is of the same instant */
-	raddr_t end = tstate_word(w, t, w->abi->tstate.chunk + 8);
+	struct instant instant = {.end = tstate_word(w, t, w->abi->tstate.chunk + 8)};
 	struct running running = {0};
 
-	if (t->apart)
-		running = running_generator(w, t, current, end, exact);
-	if (running.code == 0 && exact && t->apart && !thread_in_chunks(t, current))
+	if (t->apart) {
+		instant.generator = innermost_generator(w, t);
+		instant.called = instant.generator ? code_at(w, t, instant.generator) : 0;
+		running = running_generator(w, t, current, instant.end, exact);
+	}
+	if (running.code == 0 && exact && t->apart && !thread_in_chunks(t, current)) {
+		running = running_new(w, t, current);
 		current = below_shim(t, current);
+	}
 	if (running.code != 0 || (exact && !thread_in_chunks(t, current)))
 		return running;
-	return running_placed(w, t, exact ? current : 0, end);
+	instant.current = exact ? current : 0;
+	running = running_placed(w, t, &instant);
+	running.called = instant.called;
+	running.placed = running.code != 0 && thread_in_chunks(t, running.frame) && (instant.generator == 0 || instant.called != 0);
+	return running;
 }

@@ -11,6 +11,7 @@
 #include "sampler/held.h"
 #include "sampler/light.h"
 #include "sampler/look.h"
+#include "sampler/lookalike.h"
 #include "sampler/owed.h"
 #include "sampler/prove.h"
 #include "sampler/recheck.h"
@@ -64,6 +65,8 @@ void sample_pay(struct target *target, struct thread *t, struct walker *w)
 
 	if (t->seen.apart)
 		note_resumed(target, t);
+	if (t->apart && w->abi->frames == FRAMES_STACK)
+		lookalike_learn(w, t, true);
 	owed_note_through(target, t);
 	if (!owed_any(target, t, function, w->now_ns) || status_of(target, t, w, &status) != 0)
 		return;
@@ -89,6 +92,8 @@ static void accept(struct target *target, struct thread *t, const struct walker 
 		heaplook_accepted(w, t);
 	else
 		thread_keep_copy(t, w->plan);
+	if (t->apart && target->interval_ns && w->abi->frames == FRAMES_STACK)
+		lookalike_learn(w, t, true);
 	target->facts.near += near_stood(target, t);
 	run_add(target, t,
 	        &(struct sample){.status = status,

@@ -73,7 +73,7 @@ struct owed {
 	uint32_t count;
 	uint64_t function; /* a code object's content */
 	raddr_t frame;     /* to 3.10: where it ran */
-	uint64_t resumer;  /* of a generator's function: what had resumed it, on the data stack; 0: not known */
+	uint64_t context;  /* what else was told of it, as owed.c has it; 0: nothing */
 	uint16_t status;
 	uint64_t t_first_ns, t_last_ns, weight_ns;
 	bool plain;  /* the thread has nothing outside the data stack */

@@ -13,7 +13,8 @@ import workloads  # noqa: E402
 
 RATE = "10000"
 STOPS = 4000
-POINTS = 5  # beyond four standard deviations: before the thread state told which function ran, tasks was 5 to 14 off, and alternate and tree up to 10
+# Beyond four standard deviations. Before the thread state told which function ran, tasks was 5 to 14 off, and tree up to 10; 1 and 8 before what looks alike was told apart.
+POINTS = {"tasks": 5, "tree": 3}
 
 
 def stacks():
@@ -42,7 +43,7 @@ class Bias(unittest.TestCase):
                 found = bias.measure(program, rules, STOPS, RATE, True)
         finally:
             program.remove()
-        self.assertLess(max([0] + [abs(points) - bias.SIGMAS * sigma for points, sigma, _ in found.self_points]), POINTS,
+        self.assertLess(max([0] + [abs(points) - bias.SIGMAS * sigma for points, sigma, _ in found.self_points]), POINTS[workload],
                         "\n".join(found.details()))
 
 

@@ -22,6 +22,32 @@ static void add(struct target *target, uint32_t thread, uint64_t function)
 	cr_assert(owed_add(target, &owed));
 }
 
+/* A whole stack: handle(), which stands at its call of task(). */
+static void begin_with_stack(uint64_t *ret_handle, uint64_t *ret_task)
+{
+	static const struct sampler_options options = {0};
+
+	fake_coroutine_begin(12);
+	fake.t->id = 1;
+	fake.t->announced = true;
+	fake.target->threads = &fake.t;
+	fake.target->thread_count = 1;
+	fake.target->proc.abi = *fake.abi;
+	fake.target->options = &options;
+	cr_assert_eq(ring_new(&fake.target->ring, 65536), 0);
+	cr_assert(stack_push(&fake.t->seen,
+	                     (struct pyframe){.frame = fake.handle, .code = fake.handle_code, .offset = FAKE_AT_CALL_EX, .opcode = 5}));
+	cr_assert(stack_push(&fake.t->seen, (struct pyframe){.frame = fake.task, .code = fake.task_code, .offset = FAKE_AT_LOAD}));
+	*ret_handle = codes_content(fake.target->codes, fake.handle_code);
+	*ret_task = codes_content(fake.target->codes, fake.task_code);
+}
+
+static void end_with_stack(void)
+{
+	ring_free(fake.target->ring);
+	fake_coroutine_end();
+}
+
 Test(owed, samples_of_one_function_of_one_thread_are_kept_together)
 {
 	struct target *target = calloc(1, sizeof(*target));
@@ -45,22 +71,37 @@ Test(owed, samples_of_one_function_of_one_thread_are_kept_together)
 	free(target);
 }
 
-/* A sample of a generator waits for a stack on what had resumed it, but not for ever. */
-Test(owed, what_resumed_it_is_waited_for)
+/* A sample waits for a stack in which its function lies where it lay, and was called by the same generator, but not for ever. */
+Test(owed, a_stack_in_the_same_context_is_waited_for)
 {
-	struct target *target = calloc(1, sizeof(*target));
-	struct owed resumed = one_of(1, 7);
-	struct thread thread = {.id = 1};
+	struct owed owed = one_of(1, 0);
+	struct ran ran;
+	uint64_t handle, task;
 
-	resumed.resumer = 9;
-	cr_assert(owed_add(target, &resumed));
-	add(target, 1, 7);
-	cr_assert_eq(target->owed_count, 2, "kept apart from the others");
-	owed_lose(target, NULL);
-	cr_assert(owed_add(target, &resumed));
-	cr_assert_not(owed_any(target, &thread, 7, NS_PER_MS), "this stack has none");
-	cr_assert(owed_any(target, &thread, 7, NS_PER_S));
-	free(target);
+	begin_with_stack(&handle, &task);
+	fake.t->seen.depth = 1;
+	fake.w.place = fake.handle;
+	ran = owed_told(&fake.w, fake.t, false);
+	cr_assert_neq(ran.context, 0);
+	owed.function = handle;
+	owed.context = ran.context;
+	cr_assert(owed_add(fake.target, &owed));
+	add(fake.target, 1, handle);
+	cr_assert_eq(fake.target->owed_count, 2, "kept apart from the others");
+	owed_lose(fake.target, NULL);
+	cr_assert(owed_add(fake.target, &owed));
+	cr_expect(owed_any(fake.target, fake.t, handle, NS_PER_MS), "it lies there");
+	fake.t->seen.frames[0].frame += 64;
+	cr_expect_not(owed_any(fake.target, fake.t, handle, NS_PER_MS), "it lies elsewhere");
+	cr_expect(owed_any(fake.target, fake.t, handle, 2 * NS_PER_S));
+	fake.t->seen.frames[0].frame -= 64;
+	fake.w.called = fake.task_code;
+	cr_expect_neq(owed_told(&fake.w, fake.t, false).context, ran.context, "called by a generator");
+	fake.w.place = 0;
+	fake.w.resumer = fake.handle_code;
+	cr_expect_eq(owed_told(&fake.w, fake.t, false).context, handle, "a generator's: what had resumed it");
+	owed_lose(fake.target, NULL);
+	end_with_stack();
 }
 
 Test(owed, functions_by_the_thousand_are_found_and_lost_in_any_order)
@@ -86,32 +127,6 @@ Test(owed, functions_by_the_thousand_are_found_and_lost_in_any_order)
 	cr_assert_eq(target->owed_count, 0);
 	cr_assert_not(owed_any(target, &even, 3, NS_PER_MS));
 	free(target);
-}
-
-/* A whole stack: handle(), which stands at its call of task(). */
-static void begin_with_stack(uint64_t *ret_handle, uint64_t *ret_task)
-{
-	static const struct sampler_options options = {0};
-
-	fake_coroutine_begin(12);
-	fake.t->id = 1;
-	fake.t->announced = true;
-	fake.target->threads = &fake.t;
-	fake.target->thread_count = 1;
-	fake.target->proc.abi = *fake.abi;
-	fake.target->options = &options;
-	cr_assert_eq(ring_new(&fake.target->ring, 65536), 0);
-	cr_assert(stack_push(&fake.t->seen,
-	                     (struct pyframe){.frame = fake.handle, .code = fake.handle_code, .offset = FAKE_AT_CALL_EX, .opcode = 5}));
-	cr_assert(stack_push(&fake.t->seen, (struct pyframe){.frame = fake.task, .code = fake.task_code, .offset = FAKE_AT_LOAD}));
-	*ret_handle = codes_content(fake.target->codes, fake.handle_code);
-	*ret_task = codes_content(fake.target->codes, fake.task_code);
-}
-
-static void end_with_stack(void)
-{
-	ring_free(fake.target->ring);
-	fake_coroutine_end();
 }
 
 Test(owed, a_stack_through_the_function_stands_in_for_one_that_is_not_met)
@@ -211,7 +226,7 @@ Test(owed, a_stack_with_an_exception_in_hand_is_waited_for)
 	owed_pay(fake.target, fake.t, ran.function, STATUS_GIL_WAIT | STATUS_EXCEPTION, NS_PER_MS);
 	cr_assert_eq(fake.target->owed_count, 0);
 	cr_assert_eq(owed_put_off(fake.target, fake.t, &fake.w, ran, 10, &status), -EINPROGRESS);
-	owed_pay(fake.target, fake.t, ran.function, 0, fake.w.now_ns + NS_PER_S);
+	owed_pay(fake.target, fake.t, ran.function, 0, fake.w.now_ns + 2 * NS_PER_S);
 	cr_assert_eq(fake.target->owed_count, 0, "no such stack was met");
 	end_with_stack();
 }

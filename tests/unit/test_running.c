@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/unit/fake_objects.h"
+
 #define TSTATE    UINT64_C(0x100000)
 #define ITEM      UINT64_C(0x200000) /* of a generator */
 #define GENERATOR (ITEM + 32)
@@ -47,7 +49,7 @@ static struct made *make(unsigned minor, raddr_t item, raddr_t top)
 	m->plan = (struct plan){.pieces = &m->piece, .count = 1, .memory = m->head};
 	m->chunk = (struct chunk){.base = STACK, .size_bytes = 16384};
 	m->thread = (struct thread){.tstate = TSTATE, .apart = &m->apart, .chunks = &m->chunk, .chunk_count = 1};
-	m->w = (struct walker){.abi = abi, .plan = &m->plan, .ends = &m->ends};
+	m->w = (struct walker){.abi = abi, .remote = fake_remote(), .plan = &m->plan, .ends = &m->ends};
 	put(m, abi->tstate.exc_info, item);
 	put(m, abi->tstate.chunk + 8, top);
 	apart_note_link(&m->apart, (struct apart_link){.frame = GENERATOR, .previous = RESUMER, .code = CODE});

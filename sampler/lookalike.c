@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sampler/lookalike.h"
+
+#define LEARNT_FRAMES 3  /* of a stack, from the innermost on */
+#define OFTEN         32 /* times as often: this tells more than where the callers stand, which may be in a loop */
+#define SHORT_OF      16 /* by one part in so many */
+
+/* What had called a frame of t->seen; NULL: it is not in t->seen. */
+static const struct pyframe *caller_of(const struct walker *w, const struct thread *t, const struct pyframe *frame)
+{
+	const struct pyframe *caller = frame - 1;
+	const struct code *code = frame > t->seen.frames ? codes_find(w->codes, caller->code) : NULL;
+
+	if (!code || !thread_in_chunks(t, frame->frame))
+		return NULL;
+	return !thread_in_chunks(t, caller->frame) || caller->frame + code->frame_bytes == frame->frame ? caller : NULL;
+}
+
+static void note(const struct walker *w, const struct thread *t, struct end end, const struct pyframe *frame, bool proven)
+{
+	const struct pyframe *caller = caller_of(w, t, frame);
+
+	end.frame = frame->frame;
+	end.code = frame->code;
+	for (uint32_t i = 0; i < END_CALLS && caller && (proven || thread_in_chunks(t, caller->frame)); i++) {
+		end.calls[i] = (struct end_call){.frame = thread_in_chunks(t, caller->frame) ? caller->frame : 0,
+		                                 .code = caller->code,
+		                                 .offset = caller->offset};
+		caller = caller_of(w, t, caller);
+	}
+	ends_note(w->ends, &end);
+}
+
+/* The code of the innermost generator up to a frame of t->seen; 0: there is none. */
+static raddr_t generator_below(const struct thread *t, uint32_t frame)
+{
+	if (!t->seen.apart)
+		return 0;
+	while (frame > 0 && thread_in_chunks(t, t->seen.frames[frame].frame))
+		frame--;
+	return thread_in_chunks(t, t->seen.frames[frame].frame) ? 0 : t->seen.frames[frame].code;
+}
+
+void lookalike_learn(const struct walker *w, const struct thread *t, bool proven)
+{
+	bool exact = w->abi->tstate.cframe == ABSENT;
+	uint32_t depth = t->seen.depth;
+
+	for (uint32_t i = depth; i-- > 0 && i + LEARNT_FRAMES >= depth && thread_in_chunks(t, t->seen.frames[i].frame);) {
+		const struct pyframe *frame = &t->seen.frames[i], *caller = caller_of(w, t, frame);
+		const struct code *code = codes_find(w->codes, frame->code);
+		struct end end = {.generator = generator_below(t, i), .met = i + 1 == depth};
+
+		if (!code)
+			return;
+		end.end = frame->frame + code->frame_bytes;
+		if (!exact) {
+			note(w, t, end, frame, proven);
+			continue;
+		}
+		end.current = frame->frame;
+		note(w, t, end, frame, proven);
+		if (caller && thread_in_chunks(t, caller->frame)) { /* which was current when this one was pushed */
+			end.current = caller->frame;
+			end.met = 0;
+			note(w, t, end, caller, proven);
+		}
+		note(w, t, (struct end){.current = frame->frame, .generator = end.generator}, frame, proven);
+	}
+}
+
+enum passed { CALL_GONE, CALL_AHEAD, CALL_HERE, CALL_PASSED };
+
+/* The bytes of the frame that made a call, as it was copied. A generator's may have gone on to wait for something, but is there still. */
+static const uint8_t *caller_bytes(const struct walker *w, const struct thread *t, raddr_t frame, uint8_t memory[static PYABI_FRAME_MAX])
+{
+	uint32_t copied;
+	const uint8_t *bytes = walk_copy(w, t, frame, 0, &copied);
+
+	if (bytes || thread_in_chunks(t, frame))
+		return bytes;
+	return frame_may_be(frame) && remote_read(w->remote, frame, memory, (size_t)w->abi->frame.bytes) == 0 ? memory : NULL;
+}
+
+/* Where what made the call stands now, also where that is no part of a whole stack. */
+static enum passed passed(const struct walker *w, const struct thread *t, const struct instant *instant, const struct end *end, uint32_t i)
+{
+	const struct end_call *call = &end->calls[i];
+	raddr_t frame = call->frame || i > 0 ? call->frame : instant->generator;
+	uint8_t memory[PYABI_FRAME_MAX];
+	const uint8_t *bytes = call->code && frame ? caller_bytes(w, t, frame, memory) : NULL;
+	const struct code *code = bytes && frame_code(w->abi, bytes) == call->code ? codes_find(w->codes, call->code) : NULL;
+	int64_t offset;
+
+	if (!code || !frame_offset(w->abi, bytes, code, &offset))
+		return CALL_GONE;
+	return call->offset < offset ? CALL_PASSED : call->offset == offset ? CALL_HERE : CALL_AHEAD;
+}
+
+/* Whether one was told less often than the other, for as often as they were met; by more than one part in `of`. */
+static bool is_short(const struct end *a, const struct end *b, uint32_t of)
+{
+	return (uint64_t)a->told * b->met * of < (uint64_t)b->told * a->met * (of - 1);
+}
+
+/* Whether a call was made later than another one, in a round of what made both, or of what called that. */
+static bool is_behind(const struct end *a, const struct end *b, uint32_t calls)
+{
+	while (calls-- > 0)
+		if (a->calls[calls].offset != b->calls[calls].offset)
+			return a->calls[calls].offset > b->calls[calls].offset;
+	return false;
+}
+
+/* Whether of what ends at the same place the one is more likely to have ended there last: its caller has passed the call; or is gone, and its caller's caller has passed
+ * that one. */
+static bool is_later(const struct walker *w, const struct thread *t, const struct instant *instant, const struct end *a, const struct end *b)
+{
+	if (a->met / OFTEN > b->met || b->met / OFTEN > a->met)
+		return a->met > b->met;
+	for (uint32_t i = 0; i < END_CALLS; i++) {
+		enum passed one = passed(w, t, instant, a, i), other = passed(w, t, instant, b, i);
+
+		if (one == CALL_HERE || other == CALL_HERE) /* for the first time, or again, as in a loop */
+			return false;
+		if (one != other && (one == CALL_PASSED || other == CALL_PASSED))
+			return one == CALL_PASSED;
+		if (one == CALL_PASSED && !apart_any(t->apart)) /* all that is copied is of one instant */
+			return is_short(a, b, SHORT_OF);
+		if (one == other && one != CALL_GONE && is_behind(a, b, i + 1))
+			return true;
+		if (one == CALL_PASSED)
+			return false;
+	}
+	return false;
+}
+
+static struct running as_running(struct end *end)
+{
+	if (!end)
+		return (struct running){0};
+	end->told++;
+	return (struct running){.frame = end->frame, .code = end->code};
+}
+
+static struct running find(const struct walker *w, const struct thread *t, const struct instant *instant, raddr_t end)
+{
+	struct end place = {.current = instant->current, .end = end, .generator = instant->called};
+	struct end *known = ends_find(w->ends, &place), *found = NULL;
+
+	for (uint32_t i = 0; i < ENDS_WAYS; i++)
+		if (ends_is_at(&known[i], &place) && codes_find(w->codes, known[i].code) &&
+		    (!found || (known[i].code != found->code && is_later(w, t, instant, &known[i], found))))
+			found = &known[i];
+	return as_running(found);
+}
+
+struct running lookalike_find(const struct walker *w, const struct thread *t, const struct instant *instant)
+{
+	return find(w, t, instant, instant->end);
+}
+
+struct running lookalike_at(const struct walker *w, const struct thread *t, const struct instant *instant)
+{
+	return find(w, t, instant, 0);
+}
+
+struct running lookalike_other(const struct walker *w, const struct thread *t, const struct instant *instant, struct running now)
+{
+	struct end place = {.current = instant->current, .end = instant->end, .generator = instant->called};
+	struct end *known = ends_find(w->ends, &place), *found = NULL;
+
+	if (apart_any(t->apart))
+		return now;
+	for (uint32_t i = 0; i < ENDS_WAYS && !found; i++)
+		if (ends_is_at(&known[i], &place) && known[i].code == now.code)
+			found = &known[i];
+	for (uint32_t i = 0; i < ENDS_WAYS && found; i++)
+		if (ends_is_at(&known[i], &place) && known[i].code != found->code && codes_find(w->codes, known[i].code) &&
+		    is_short(&known[i], found, SHORT_OF) && passed(w, t, instant, &known[i], 0) == CALL_PASSED)
+			found = &known[i];
+	return found ? as_running(found) : now;
+}

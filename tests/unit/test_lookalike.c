@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sampler/lookalike.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+
+#include "tests/unit/fake_coroutine.h"
+#include "tests/unit/fake_objects.h"
+
+/* handle() calls first() and second(), whose frames begin and end at the same places. */
+static struct lookalikes {
+	raddr_t first, second, frame;
+	struct instant instant;
+} alike;
+
+static void begin(void)
+{
+	fake_coroutine_begin(12);
+	fake.w.ends = calloc(1, sizeof(*fake.w.ends));
+	cr_assert_not_null(fake.w.ends);
+	alike.first = fake_function("first");
+	alike.second = fake_function("second");
+	alike.frame = fake.handle + codes_find(fake.target->codes, fake.handle_code)->frame_bytes;
+	alike.instant = (struct instant){.end = alike.frame + codes_find(fake.target->codes, alike.first)->frame_bytes};
+}
+
+static void end(void)
+{
+	free(fake.w.ends);
+	fake_coroutine_end();
+}
+
+/* A stack in which handle() has called it there was met so often. */
+static void met(raddr_t code, int64_t offset, int times)
+{
+	fake.t->seen.depth = 0;
+	cr_assert(stack_push(&fake.t->seen, (struct pyframe){.frame = fake.handle, .code = fake.handle_code, .offset = offset}));
+	cr_assert(stack_push(&fake.t->seen, (struct pyframe){.frame = alike.frame, .code = code, .offset = FAKE_AT_LOAD}));
+	while (times-- > 0)
+		lookalike_learn(&fake.w, fake.t, true);
+}
+
+/* handle() stands there when it is copied. */
+static void stands(int64_t offset)
+{
+	fake_frame(fake.handle, fake.handle_code, offset, FAKE_SUSPENDED, 0);
+	plan_clear(fake.w.plan);
+	cr_assert(thread_plan_stack(fake.t, fake.w.plan));
+	cr_assert_eq(plan_read(fake.w.plan, &fake.target->remote), 0);
+}
+
+static raddr_t found(void)
+{
+	return lookalike_find(&fake.w, fake.t, &alike.instant).code;
+}
+
+Test(lookalike, what_its_caller_has_passed_ended)
+{
+	begin();
+	cr_expect_eq(found(), 0, "nothing is known");
+	met(alike.first, FAKE_AT_LOAD, 1);
+	met(alike.second, FAKE_AT_RETURN, 1);
+	stands(FAKE_AT_CALL_EX);
+	cr_expect_eq(found(), alike.first);
+	met(alike.first, FAKE_AT_RETURN, 1);
+	met(alike.second, FAKE_AT_LOAD, 1);
+	cr_expect_eq(found(), alike.second, "the other way round, as it is now");
+	alike.instant.end += 8;
+	cr_expect_eq(found(), 0, "none of that size");
+	end();
+}
+
+Test(lookalike, what_is_met_much_more_often_ended)
+{
+	begin();
+	met(alike.first, FAKE_AT_LOAD, 1);
+	met(alike.second, FAKE_AT_RETURN, 100);
+	stands(FAKE_AT_CALL_EX);
+	cr_expect_eq(found(), alike.second, "in a loop, that may be its last round's");
+	end();
+}
+
+Test(lookalike, of_several_that_were_passed_each_has_its_share)
+{
+	int firsts = 0;
+
+	begin();
+	met(alike.first, FAKE_AT_LOAD, 30);
+	met(alike.second, FAKE_AT_CALL_EX, 10);
+	stands(FAKE_AT_RETURN);
+	for (int i = 0; i < 400; i++)
+		firsts += found() == alike.first;
+	cr_expect_geq(firsts, 280);
+	cr_expect_leq(firsts, 320);
+	end();
+}
+
+/* What lies there for as long as it is met is told each time; what is told too often by that makes way. */
+Test(lookalike, what_lies_there_now_is_not_told_too_often)
+{
+	struct running now;
+	int seconds = 0;
+
+	begin();
+	now = (struct running){.frame = alike.frame, .code = alike.second};
+	met(alike.first, FAKE_AT_LOAD, 30);
+	met(alike.second, FAKE_AT_CALL_EX, 10);
+	stands(FAKE_AT_CALL_EX);
+	for (int i = 0; i < 400; i++)
+		seconds += lookalike_other(&fake.w, fake.t, &alike.instant, now).code == alike.second;
+	cr_expect_geq(seconds, 90);
+	cr_expect_leq(seconds, 110);
+	apart_note(fake.t->apart, fake.task, 64, 1);
+	cr_expect_eq(lookalike_other(&fake.w, fake.t, &alike.instant, now).code, alike.second, "how often things are met tells nothing there");
+	end();
+}
+
+/* Where nothing is known of what has called them, the latest is taken; of what is no code any more, nothing. */
+Test(lookalike, callers_that_are_gone)
+{
+	begin();
+	met(alike.first, FAKE_AT_LOAD, 1);
+	met(alike.second, FAKE_AT_RETURN, 1);
+	plan_clear(fake.w.plan);
+	cr_expect_eq(found(), alike.second);
+	fake.t->seen.depth = 0;
+	lookalike_learn(&fake.w, fake.t, true);
+	cr_expect_eq(found(), alike.second);
+	end();
+}
