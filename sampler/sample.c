@@ -134,6 +134,14 @@ static bool is_replaced(struct target *target, const struct thread *t, const str
 	return true;
 }
 
+/* Whether the copy tells which function ran, though not all of its stack is of one instant. */
+static bool shows_leaf(const struct target *target, const struct walker *w, const struct thread *t)
+{
+	if (w->abi->frames == FRAMES_HEAP)
+		return target->callees;
+	return target->interval_ns && w->abi->tstate.cframe != ABSENT && !t->copy.head_first && !t->seen.apart;
+}
+
 /* A thread that runs on while it is read: looks until one is whole, some times. `fresh`: its copy is in target->plan. *ran: as the first look tells that fails
  * for what lies outside the data stack, or for calls there. */
 static int sample_running(struct target *target, struct thread *t, struct walker *w, uint64_t weight_ns, bool fresh,
@@ -169,7 +177,7 @@ static int sample_running(struct target *target, struct thread *t, struct walker
 		}
 		if (err == 0) {
 			err = judge(target, t, w, weight_ns, ret_status);
-			if (err == -EAGAIN && !ran->function && (t->late || (target->callees && i + grown == 0)))
+			if (err == -EAGAIN && !ran->function && (t->late || (i + grown == 0 && shows_leaf(target, w, t))))
 				ran->function = owed_leaf(w, t);
 		}
 		if (i + grown == 0 && ran->function)

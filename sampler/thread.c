@@ -163,7 +163,8 @@ bool thread_plan(struct thread *t, const struct pyabi *abi, struct plan *plan, u
 	if (abi->frames == FRAMES_HEAP)
 		return plan_heap(t, abi, plan, tick, order) && plan_head(t, abi, plan) && plan_heap_again(t, abi, plan) &&
 		       plan_chunks(t, plan);
-	if ((order == PLAN_TELL && t->looks >= FIRST_LOOKS) || (order == PLAN_SAMPLE && apart_any(t->apart))) {
+	if ((order == PLAN_TELL && t->looks >= FIRST_LOOKS && abi->tstate.cframe == ABSENT) ||
+	    (order != PLAN_LEARN && apart_any(t->apart))) {
 		if (!plan_head(t, abi, plan))
 			return false;
 		t->copy.head_first = true;

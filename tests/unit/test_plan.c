@@ -154,8 +154,10 @@ Test(plan, the_data_stack_is_read_first)
 Test(plan, the_thread_state_is_read_before_what_it_tells_of)
 {
 	static struct thread t; /* large */
+	struct pyabi exact = *pyabi_table(3, 12);
 	struct plan p = {0};
 
+	exact.tstate.cframe = ABSENT;
 	make_thread(&t);
 	apart_note(t.apart, 0x20000, 88, 1);
 	cr_assert(thread_plan(&t, pyabi_table(3, 12), &p, 1, PLAN_SAMPLE));
@@ -166,8 +168,11 @@ Test(plan, the_thread_state_is_read_before_what_it_tells_of)
 	t.apart->count = 0;
 	plan_clear(&p);
 	t.looks = FIRST_LOOKS;
-	cr_assert(thread_plan(&t, pyabi_table(3, 12), &p, 1, PLAN_TELL));
+	cr_assert(thread_plan(&t, &exact, &p, 1, PLAN_TELL));
 	cr_assert(t.copy.head_first);
+	plan_clear(&p);
+	cr_assert(thread_plan(&t, pyabi_table(3, 12), &p, 1, PLAN_TELL));
+	cr_assert_not(t.copy.head_first, "it does not name the current frame itself");
 	plan_clear(&p);
 	cr_assert(thread_plan(&t, pyabi_table(3, 12), &p, 1, PLAN_LEARN));
 	cr_assert_not(t.copy.head_first);
