@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sampler/ends.h"
 
+#include <string.h>
+
 #include "base/hash.h"
 #include "base/ways.h"
 
@@ -13,7 +15,8 @@ static uint64_t set_of(const struct end *place)
 
 static bool is_same(const struct end *a, const struct end *b)
 {
-	return ends_is_at(a, b) && a->code == b->code && memcmp(a->calls, b->calls, sizeof(a->calls)) == 0;
+	return ends_is_at(a, b) && a->frame == b->frame && a->code == b->code && a->content == b->content &&
+	       memcmp(a->calls, b->calls, sizeof(a->calls)) == 0;
 }
 
 void ends_note(struct ends *ends, const struct end *end)

@@ -6,7 +6,7 @@
 
 #include "sampler/frames.h"
 
-#define ENDS      4096u
+#define ENDS      2048u
 #define ENDS_WAYS 8u
 #define END_CALLS 2u
 
@@ -19,6 +19,7 @@ struct end {
 	raddr_t current, end; /* the thread state's current frame, 0 where that is not of the same instant; the data stack's end */
 	raddr_t generator;    /* the code of the one that ran or was called from; 0: none, or not known */
 	raddr_t frame, code;  /* the function's; code 0: nothing is known */
+	uint64_t content;     /* what its code says (struct code): another one can come to lie there */
 	uint32_t met;         /* how often it was innermost in a copy, lately, … */
 	uint32_t told;        /* … and how often it was said to have run */
 	struct end_call calls[END_CALLS]; /* that led to it, the latest first */

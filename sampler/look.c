@@ -249,7 +249,7 @@ static int walk_instants(struct walker *w, struct thread *t, raddr_t current)
 	w->ran = running.code;
 	w->resumer = running.resumer;
 	w->place = running.placed ? running.frame : 0;
-	w->called = running.called;
+	w->generator_code = running.generator_code;
 	if (err && !w->outside)
 		return judge_untold(w, t, current);
 	if (!err && (running.code ? cut_to_running(t, &running) : current != 0 && cut_called_since(t, current))) {
@@ -302,7 +302,7 @@ int look_walk(struct walker *w, struct thread *t)
 	int err =
 		plan_reserve(w->plan, APART_FETCHES * (APART_FRAME_MAX + PLAN_PUT_GAP)) ? walk_current(w, t, &current) : -ENOMEM;
 
-	w->outside = w->beyond = w->ran = w->resumer = w->place = w->called = 0;
+	w->outside = w->beyond = w->ran = w->resumer = w->place = w->generator_code = 0;
 	w->whole = false;
 	t->looks += t->looks < FIRST_LOOKS;
 	untold = err == -EAGAIN && t->copy.head_first; /* where it is behind a pointer, that is not needed for everything */

@@ -3,15 +3,19 @@
 
 #define LEARNT_FRAMES 3  /* of a stack, from the innermost on */
 #define OFTEN         32 /* times as often: this tells more than where the callers stand, which may be in a loop */
-#define SHORT_OF      16 /* by one part in so many */
+#define SHORT_OF      16 /* what is told less often by one part in so many is told next */
 
 /* What had called a frame of t->seen; NULL: it is not in t->seen. */
 static const struct pyframe *caller_of(const struct walker *w, const struct thread *t, const struct pyframe *frame)
 {
-	const struct pyframe *caller = frame - 1;
-	const struct code *code = frame > t->seen.frames ? codes_find(w->codes, caller->code) : NULL;
+	const struct pyframe *caller;
+	const struct code *code;
 
-	if (!code || !thread_in_chunks(t, frame->frame))
+	if (frame == t->seen.frames || !thread_in_chunks(t, frame->frame))
+		return NULL;
+	caller = frame - 1;
+	code = codes_find(w->codes, caller->code);
+	if (!code)
 		return NULL;
 	return !thread_in_chunks(t, caller->frame) || caller->frame + code->frame_bytes == frame->frame ? caller : NULL;
 }
@@ -22,6 +26,7 @@ static void note(const struct walker *w, const struct thread *t, struct end end,
 
 	end.frame = frame->frame;
 	end.code = frame->code;
+	end.content = codes_content(w->codes, frame->code);
 	for (uint32_t i = 0; i < END_CALLS && caller && (proven || thread_in_chunks(t, caller->frame)); i++) {
 		end.calls[i] = (struct end_call){.frame = thread_in_chunks(t, caller->frame) ? caller->frame : 0,
 		                                 .code = caller->code,
@@ -71,68 +76,83 @@ void lookalike_learn(const struct walker *w, const struct thread *t, bool proven
 
 enum passed { CALL_GONE, CALL_AHEAD, CALL_HERE, CALL_PASSED };
 
-/* The bytes of the frame that made a call, as it was copied. A generator's may have gone on to wait for something, but is there still. */
-static const uint8_t *caller_bytes(const struct walker *w, const struct thread *t, raddr_t frame, uint8_t memory[static PYABI_FRAME_MAX])
-{
-	uint32_t copied;
-	const uint8_t *bytes = walk_copy(w, t, frame, 0, &copied);
+/* Where the callers are looked for. */
+struct view {
+	const struct walker *w;
+	const struct thread *t;
+	const uint8_t *generator; /* bytes of the innermost one's frame, as it was copied, or is now: it may have gone on to wait for something, but is there */
+	uint8_t memory[PYABI_FRAME_MAX];
+};
 
-	if (bytes || thread_in_chunks(t, frame))
-		return bytes;
-	return frame_may_be(frame) && remote_read(w->remote, frame, memory, (size_t)w->abi->frame.bytes) == 0 ? memory : NULL;
+static void view_begin(struct view *v, const struct walker *w, const struct thread *t, const struct instant *instant)
+{
+	raddr_t frame = instant->generator_code ? instant->generator : 0;
+	uint32_t copied;
+
+	v->w = w;
+	v->t = t;
+	v->generator = frame ? walk_copy(w, t, frame, 0, &copied) : NULL;
+	if (!v->generator && frame_may_be(frame) && remote_read(w->remote, frame, v->memory, (size_t)w->abi->frame.bytes) == 0)
+		v->generator = v->memory;
 }
 
 /* Where what made the call stands now, also where that is no part of a whole stack. */
-static enum passed passed(const struct walker *w, const struct thread *t, const struct instant *instant, const struct end *end, uint32_t i)
+static enum passed passed(const struct view *v, const struct end *end, uint32_t i)
 {
 	const struct end_call *call = &end->calls[i];
-	raddr_t frame = call->frame || i > 0 ? call->frame : instant->generator;
-	uint8_t memory[PYABI_FRAME_MAX];
-	const uint8_t *bytes = call->code && frame ? caller_bytes(w, t, frame, memory) : NULL;
-	const struct code *code = bytes && frame_code(w->abi, bytes) == call->code ? codes_find(w->codes, call->code) : NULL;
+	uint32_t copied;
+	const uint8_t *bytes = call->frame ? walk_copy(v->w, v->t, call->frame, 0, &copied) : i == 0 ? v->generator : NULL;
+	const struct code *code =
+		call->code && bytes && frame_code(v->w->abi, bytes) == call->code ? codes_find(v->w->codes, call->code) : NULL;
 	int64_t offset;
 
-	if (!code || !frame_offset(w->abi, bytes, code, &offset))
+	if (!code || !frame_offset(v->w->abi, bytes, code, &offset))
 		return CALL_GONE;
 	return call->offset < offset ? CALL_PASSED : call->offset == offset ? CALL_HERE : CALL_AHEAD;
 }
 
-/* Whether one was told less often than the other, for as often as they were met; by more than one part in `of`. */
-static bool is_short(const struct end *a, const struct end *b, uint32_t of)
+/* Whether one was told less often than the other, for as often as they were met. */
+static bool is_short(const struct end *a, const struct end *b)
 {
-	return (uint64_t)a->told * b->met * of < (uint64_t)b->told * a->met * (of - 1);
+	return (uint64_t)a->told * b->met * SHORT_OF < (uint64_t)b->told * a->met * (SHORT_OF - 1);
 }
 
 /* Whether a call was made later than another one, in a round of what made both, or of what called that. */
 static bool is_behind(const struct end *a, const struct end *b, uint32_t calls)
 {
-	while (calls-- > 0)
+	while (calls-- > 0) {
+		if (a->calls[calls].code != b->calls[calls].code)
+			return false;
 		if (a->calls[calls].offset != b->calls[calls].offset)
 			return a->calls[calls].offset > b->calls[calls].offset;
+	}
 	return false;
 }
 
 /* Whether of what ends at the same place the one is more likely to have ended there last: its caller has passed the call; or is gone, and its caller's caller has passed
  * that one. */
-static bool is_later(const struct walker *w, const struct thread *t, const struct instant *instant, const struct end *a, const struct end *b)
+static bool is_later(const struct view *v, const struct end *a, const struct end *b)
 {
 	if (a->met / OFTEN > b->met || b->met / OFTEN > a->met)
 		return a->met > b->met;
 	for (uint32_t i = 0; i < END_CALLS; i++) {
-		enum passed one = passed(w, t, instant, a, i), other = passed(w, t, instant, b, i);
+		enum passed one = passed(v, a, i), other = passed(v, b, i);
 
 		if (one == CALL_HERE || other == CALL_HERE) /* for the first time, or again, as in a loop */
 			return false;
 		if (one != other && (one == CALL_PASSED || other == CALL_PASSED))
 			return one == CALL_PASSED;
-		if (one == CALL_PASSED && !apart_any(t->apart)) /* all that is copied is of one instant */
-			return is_short(a, b, SHORT_OF);
-		if (one == other && one != CALL_GONE && is_behind(a, b, i + 1))
-			return true;
-		if (one == CALL_PASSED)
-			return false;
+		if (one == CALL_PASSED && !apart_any(v->t->apart)) /* all that is copied is of one instant */
+			return is_short(a, b);
+		if (one == other && one != CALL_GONE)
+			return is_behind(a, b, i + 1);
 	}
 	return false;
+}
+
+static bool is_at(const struct walker *w, const struct end *known, const struct end *place)
+{
+	return ends_is_at(known, place) && codes_content(w->codes, known->code) == known->content;
 }
 
 static struct running as_running(struct end *end)
@@ -145,13 +165,20 @@ static struct running as_running(struct end *end)
 
 static struct running find(const struct walker *w, const struct thread *t, const struct instant *instant, raddr_t end)
 {
-	struct end place = {.current = instant->current, .end = end, .generator = instant->called};
+	struct end place = {.current = instant->current, .end = end, .generator = instant->generator_code};
 	struct end *known = ends_find(w->ends, &place), *found = NULL;
+	struct view v = {.w = NULL};
 
-	for (uint32_t i = 0; i < ENDS_WAYS; i++)
-		if (ends_is_at(&known[i], &place) && codes_find(w->codes, known[i].code) &&
-		    (!found || (known[i].code != found->code && is_later(w, t, instant, &known[i], found))))
+	if (instant->generator && !instant->generator_code)
+		return (struct running){0};
+	for (uint32_t i = 0; i < ENDS_WAYS; i++) {
+		if (!is_at(w, &known[i], &place))
+			continue;
+		if (found && !v.w)
+			view_begin(&v, w, t, instant);
+		if (!found || is_later(&v, &known[i], found))
 			found = &known[i];
+	}
 	return as_running(found);
 }
 
@@ -167,17 +194,18 @@ struct running lookalike_at(const struct walker *w, const struct thread *t, cons
 
 struct running lookalike_other(const struct walker *w, const struct thread *t, const struct instant *instant, struct running now)
 {
-	struct end place = {.current = instant->current, .end = instant->end, .generator = instant->called};
+	struct end place = {.current = instant->current, .end = instant->end, .generator = instant->generator_code};
 	struct end *known = ends_find(w->ends, &place), *found = NULL;
+	struct view v = {.w = w, .t = t};
 
 	if (apart_any(t->apart))
 		return now;
-	for (uint32_t i = 0; i < ENDS_WAYS && !found; i++)
-		if (ends_is_at(&known[i], &place) && known[i].code == now.code)
+	for (uint32_t i = 0; i < ENDS_WAYS; i++)
+		if (is_at(w, &known[i], &place) && known[i].code == now.code && known[i].frame == now.frame &&
+		    (!found || passed(&v, &known[i], 0) == CALL_HERE))
 			found = &known[i];
 	for (uint32_t i = 0; i < ENDS_WAYS && found; i++)
-		if (ends_is_at(&known[i], &place) && known[i].code != found->code && codes_find(w->codes, known[i].code) &&
-		    is_short(&known[i], found, SHORT_OF) && passed(w, t, instant, &known[i], 0) == CALL_PASSED)
+		if (is_at(w, &known[i], &place) && known[i].code != found->code && is_short(&known[i], found) && passed(&v, &known[i], 0) == CALL_PASSED)
 			found = &known[i];
 	return found ? as_running(found) : now;
 }

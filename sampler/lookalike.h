@@ -11,7 +11,7 @@
 /* What the thread state says of its instant. */
 struct instant {
 	raddr_t current, end; /* as in struct end */
-	raddr_t generator, called; /* the innermost generator's frame, 0: there is none; and its code, 0: not known */
+	raddr_t generator, generator_code; /* the innermost generator's frame, 0: there is none; and its code, 0: not known */
 };
 
 /* Remembers where the innermost frames of the whole stack in t->seen end, and what had called them. `proven`: its calls are known; else its generators may

@@ -54,7 +54,7 @@ static uint64_t current_of(struct walker *w, struct thread *t)
 
 struct ran owed_told(struct walker *w, struct thread *t, bool failed)
 {
-	struct ran ran = {.context = w->place ? hash_combine(w->place, content_of(w, w->called)) : content_of(w, w->resumer)};
+	struct ran ran = {.context = w->place ? hash_combine(w->place, content_of(w, w->generator_code)) : content_of(w, w->resumer)};
 
 	if (failed && w->ran)
 		ran.function = content_of(w, w->ran);
@@ -168,10 +168,11 @@ int owed_put_off(struct target *target, struct thread *t, const struct walker *w
 	return -EINPROGRESS;
 }
 
-/* The same of the function at `depth`, as owed_told() tells it. 0: nothing. */
-static uint64_t context_of(const struct target *target, const struct thread *t, uint32_t depth)
+/* What owed_told() tells of the innermost function of t->seen, if it runs there. 0: nothing. */
+static uint64_t context_of(const struct target *target, const struct thread *t)
 {
 	const struct pyframe *frames = t->seen.frames;
+	uint32_t depth = t->seen.depth;
 	raddr_t place = depth > 0 && thread_in_chunks(t, frames[depth - 1].frame) ? frames[depth - 1].frame : 0;
 	uint64_t outer;
 
@@ -187,7 +188,7 @@ static uint64_t context_of(const struct target *target, const struct thread *t, 
 static struct owed *find(struct target *target, const struct thread *t, uint64_t function, const uint16_t *status, uint64_t now_ns)
 {
 	uint32_t at = *head_of(target, t->id, function);
-	uint64_t context = context_of(target, t, t->seen.depth);
+	uint64_t context = context_of(target, t);
 
 	for (; at; at = target->owed[at - 1].next) {
 		struct owed *owed = &target->owed[at - 1];

@@ -129,16 +129,15 @@ static const struct code *placed_code(const struct walker *w, const struct threa
 
 /* Whether the frame can have been there when the thread state was copied: what lies right above the one that resumed the generator which ran, or is called
  * from, was called by that generator; and where there is none, by none. */
-static bool is_of_instant(const struct walker *w, const struct thread *t, const uint8_t *bytes)
+static bool is_of_instant(const struct walker *w, const struct thread *t, const struct instant *instant, const uint8_t *bytes)
 {
-	raddr_t caller = frame_previous(w->abi, bytes), generator = t->apart ? innermost_generator(w, t) : 0;
+	raddr_t caller = frame_previous(w->abi, bytes), generator = instant->generator;
 
 	if (!t->apart)
 		return true;
 	if (!thread_in_chunks(t, caller))
 		return caller == generator || code_at(w, t, caller) == 0;
-	return generator == 0 ||
-	       apart_state(t->apart, generator, ANY_END, code_at(w, t, generator)).resumer_frame != caller;
+	return generator == 0 || apart_state(t->apart, generator, ANY_END, instant->generator_code).resumer_frame != caller;
 }
 
 /* Who runs where this frame is the innermost one: it; or, if it has not begun, its caller, which makes it. */
@@ -158,17 +157,17 @@ static struct running running_at(const struct walker *w, const struct thread *t,
 }
 
 /* The same where the frame ends where the data stack did; else that is not known. */
-static struct running running_ending(const struct walker *w, const struct thread *t, raddr_t frame, raddr_t end)
+static struct running running_ending(const struct walker *w, const struct thread *t, const struct instant *instant, raddr_t frame)
 {
 	const uint8_t *bytes;
 	const struct code *code = placed_code(w, t, frame, &bytes);
 
-	return code && frame + code->frame_bytes == end && is_of_instant(w, t, bytes) ? running_at(w, t, frame, bytes, code)
+	return code && frame + code->frame_bytes == instant->end && is_of_instant(w, t, instant, bytes) ? running_at(w, t, frame, bytes, code)
 	                                                                              : (struct running){0};
 }
 
 /* The same where no word of that instant names the frame: it is one of the stack, or lies above it. */
-static struct running running_on_top(const struct walker *w, const struct thread *t, raddr_t end)
+static struct running running_on_top(const struct walker *w, const struct thread *t, const struct instant *instant)
 {
 	raddr_t above = 0;
 
@@ -177,12 +176,12 @@ static struct running running_on_top(const struct walker *w, const struct thread
 		const struct code *code = thread_in_chunks(t, frame->frame) ? codes_find(w->codes, frame->code) : NULL;
 		raddr_t frame_end = code ? frame->frame + code->frame_bytes : 0;
 
-		if (code && frame_end == end)
+		if (code && frame_end == instant->end)
 			return (struct running){.frame = frame->frame, .code = code->addr};
 		if (above == 0)
 			above = frame_end;
 	}
-	return above ? running_ending(w, t, above, end) : (struct running){0};
+	return above ? running_ending(w, t, instant, above) : (struct running){0};
 }
 
 /* The function on the data stack that ran. Its frame may have been left since, and another one lie there, mostly of another size. The word that says where the
@@ -191,7 +190,7 @@ static struct running running_on_top(const struct walker *w, const struct thread
 static struct running running_placed(const struct walker *w, const struct thread *t, const struct instant *instant)
 {
 	raddr_t current = instant->current;
-	struct running running = current ? running_ending(w, t, current, instant->end) : running_on_top(w, t, instant->end);
+	struct running running = current ? running_ending(w, t, instant, current) : running_on_top(w, t, instant);
 	const struct code *code;
 	const uint8_t *bytes;
 
@@ -199,7 +198,7 @@ static struct running running_placed(const struct walker *w, const struct thread
 	if (running.code != 0 || !current)
 		return running;
 	code = placed_code(w, t, current, &bytes);
-	return code && is_of_instant(w, t, bytes) ? running_at(w, t, current, bytes, code) : lookalike_at(w, t, instant);
+	return code && is_of_instant(w, t, instant, bytes) ? running_at(w, t, current, bytes, code) : lookalike_at(w, t, instant);
 }
 
 /* The generator that ran itself, and did not call what lies above it; code 0: none. */
@@ -225,8 +224,8 @@ static raddr_t below_shim(const struct thread *t, raddr_t current)
 	return link.frame == current && link.shim ? link.previous : 0;
 }
 
-/* A generator that is met for the first time: what it is, it stays, where it has yielded since. Remembered. */
-static struct running running_new(const struct walker *w, const struct thread *t, raddr_t generator)
+/* The code of a generator that is met for the first time: what it is, it stays, where it has yielded since. Remembered; 0: it is none, or has ended. */
+static raddr_t new_code(const struct walker *w, const struct thread *t, raddr_t generator)
 {
 	uint8_t bytes[PYABI_FRAME_MAX];
 	const struct code *code;
@@ -234,15 +233,15 @@ static struct running running_new(const struct walker *w, const struct thread *t
 
 	if (!frame_may_be(generator) || remote_read(w->remote, generator, bytes, (size_t)w->abi->frame.bytes) != 0 ||
 	    frame_is_shim(w->abi, bytes) || !frame_is_generator(w->abi, bytes))
-		return (struct running){0};
+		return 0;
 	code = codes_find(w->codes, frame_code(w->abi, bytes));
 	if (!code || !frame_offset(w->abi, bytes, code, &offset))
-		return (struct running){0};
+		return 0;
 	apart_note_link(t->apart, (struct apart_link){.frame = generator,
 	                                              .previous = frame_previous(w->abi, bytes),
 	                                              .code = code->addr,
-	                                              .bytes = code->frame_bytes});
-	return (struct running){.frame = generator, .code = code->addr};
+	                                              .bytes = code->frame_bytes < APART_FRAME_MAX ? code->frame_bytes : APART_FRAME_MAX});
+	return code->addr;
 }
 
 struct running running_find(const struct walker *w, const struct thread *t, raddr_t current)
@@ -253,18 +252,23 @@ struct running running_find(const struct walker *w, const struct thread *t, radd
 
 	if (t->apart) {
 		instant.generator = innermost_generator(w, t);
-		instant.called = instant.generator ? code_at(w, t, instant.generator) : 0;
+		instant.generator_code = instant.generator ? code_at(w, t, instant.generator) : 0;
+		if (instant.generator && !instant.generator_code)
+			instant.generator_code = new_code(w, t, instant.generator);
 		running = running_generator(w, t, current, instant.end, exact);
 	}
 	if (running.code == 0 && exact && t->apart && !thread_in_chunks(t, current)) {
-		running = running_new(w, t, current);
-		current = below_shim(t, current);
+		raddr_t below = below_shim(t, current);
+
+		if (!below)
+			running = (struct running){.frame = current, .code = new_code(w, t, current)};
+		current = below;
 	}
 	if (running.code != 0 || (exact && !thread_in_chunks(t, current)))
 		return running;
 	instant.current = exact ? current : 0;
 	running = running_placed(w, t, &instant);
-	running.called = instant.called;
-	running.placed = running.code != 0 && thread_in_chunks(t, running.frame) && (instant.generator == 0 || instant.called != 0);
+	running.generator_code = instant.generator_code;
+	running.placed = running.code != 0 && thread_in_chunks(t, running.frame) && (instant.generator == 0 || instant.generator_code != 0);
 	return running;
 }

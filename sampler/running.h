@@ -15,11 +15,12 @@
 raddr_t running_named(const struct walker *w, const struct thread *t, raddr_t current);
 /* Remembers what the stack in t->seen says of its generators. */
 void running_note(const struct walker *w, const struct thread *t);
+
 struct running {
-	raddr_t frame, code; /* of the function that ran; code 0: not known */
-	raddr_t resumer; /* where it is a generator's: the code of what had resumed it, on the data stack; 0: not known */
-	bool placed;     /* it lies on the data stack, and … */
-	raddr_t called;  /* … the code of the innermost generator below it; 0: there is none */
+	raddr_t frame, code;    /* of the function that ran; code 0: not known */
+	raddr_t resumer;        /* where it is a generator's: the code of what had resumed it, on the data stack; 0: not known */
+	bool placed;            /* it lies on the data stack, and … */
+	raddr_t generator_code; /* … the code of the innermost generator below it; 0: there is none */
 };
 
 /* After a walk from running_named(). */

@@ -65,7 +65,7 @@ void sample_pay(struct target *target, struct thread *t, struct walker *w)
 
 	if (t->seen.apart)
 		note_resumed(target, t);
-	if (t->apart && w->abi->frames == FRAMES_STACK)
+	if (t->seen.apart && w->abi->frames == FRAMES_STACK)
 		lookalike_learn(w, t, true);
 	owed_note_through(target, t);
 	if (!owed_any(target, t, function, w->now_ns) || status_of(target, t, w, &status) != 0)
@@ -92,7 +92,7 @@ static void accept(struct target *target, struct thread *t, const struct walker 
 		heaplook_accepted(w, t);
 	else
 		thread_keep_copy(t, w->plan);
-	if (t->apart && target->interval_ns && w->abi->frames == FRAMES_STACK)
+	if (t->seen.apart && target->interval_ns && w->abi->frames == FRAMES_STACK)
 		lookalike_learn(w, t, true);
 	target->facts.near += near_stood(target, t);
 	run_add(target, t,
@@ -137,9 +137,7 @@ static bool is_replaced(struct target *target, const struct thread *t, const str
 /* Whether the copy tells which function ran, though not all of its stack is of one instant. */
 static bool shows_leaf(const struct target *target, const struct walker *w, const struct thread *t)
 {
-	if (w->abi->frames == FRAMES_HEAP)
-		return target->callees;
-	return target->interval_ns && w->abi->tstate.cframe != ABSENT && !t->copy.head_first && !t->seen.apart;
+	return target->callees || (target->interval_ns && w->abi->tstate.cframe != ABSENT && !t->copy.head_first && !t->seen.apart);
 }
 
 /* A thread that runs on while it is read: looks until one is whole, some times. `fresh`: its copy is in target->plan. *ran: as the first look tells that fails
@@ -176,9 +174,11 @@ static int sample_running(struct target *target, struct thread *t, struct walker
 			err = -EAGAIN;
 		}
 		if (err == 0) {
+			uint64_t leaf = t->late || (i + grown == 0 && shows_leaf(target, w, t)) ? owed_leaf(w, t) : 0;
+
 			err = judge(target, t, w, weight_ns, ret_status);
-			if (err == -EAGAIN && !ran->function && (t->late || (i + grown == 0 && shows_leaf(target, w, t))))
-				ran->function = owed_leaf(w, t);
+			if (err == -EAGAIN && !ran->function)
+				ran->function = leaf;
 		}
 		if (i + grown == 0 && ran->function)
 			w->expected = w->current;

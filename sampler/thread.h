@@ -166,7 +166,7 @@ struct thread {
 
 enum plan_order {
 	PLAN_SAMPLE, /* where frames lie outside the data stack, the thread state comes first, and tells which function ran (running.h) */
-	PLAN_TELL,   /* since 3.13, where it names the current frame, it always does, after the first looks */
+	PLAN_TELL,   /* the same; and since 3.13, where it names the current frame, it always does, after the first looks */
 	PLAN_LEARN,  /* it always comes behind the data stack: right before what it is to agree with */
 };
 

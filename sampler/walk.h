@@ -41,7 +41,7 @@ struct walker {
 	bool whole;      /* what was walked is a stack, though of another instant than that of which `ran` is told */
 	raddr_t resumer; /* where that is a generator's: the code of what had resumed it, on the data stack; 0: not known */
 	raddr_t place;   /* where that lies on the data stack: its frame; else 0 */
-	raddr_t called;  /* then: the code of the innermost generator below; 0: there is none */
+	raddr_t generator_code; /* then: the code of the innermost generator below; 0: there is none */
 	bool refuted; /* the chain is none of a stack: by what its frames say of themselves, they did not call one another */
 	bool grew;     /* the guess has grown: reading again is worth while */
 	bool released; /* … and runs again: what is not in the copy is not to be had, and would be of another moment */

@@ -77,6 +77,12 @@ Test(ends, counts_are_halved_together)
 	cr_assert_eq(known[1].code, 8);
 	cr_expect_leq(known[0].met, 2000);
 	cr_expect_float_eq((double)known[0].met / known[1].met, 3, 0.2);
+	known[0].told = known[0].met;
+	known[1].told = known[1].met;
+	for (int i = 0; i < 100000; i++)
+		note(ends, one);
+	cr_expect_leq(known[1].told, 1, "it was not met again");
+	cr_expect_eq(known[1].told, known[1].met);
 	free(ends);
 }
 

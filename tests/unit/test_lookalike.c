@@ -2,8 +2,10 @@
 #include "sampler/lookalike.h"
 
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "tests/unit/fake_coroutine.h"
 #include "tests/unit/fake_objects.h"
 
@@ -11,17 +13,22 @@
 static struct lookalikes {
 	raddr_t first, second, frame;
 	struct instant instant;
+	struct pyabi abi;
 } alike;
 
 static void begin(void)
 {
 	fake_coroutine_begin(12);
+	alike.abi = *fake.abi;
+	alike.abi.tstate.cframe = ABSENT; /* the thread state names the current frame itself, as it does since 3.13 */
+	fake.w.abi = &alike.abi;
 	fake.w.ends = calloc(1, sizeof(*fake.w.ends));
 	cr_assert_not_null(fake.w.ends);
 	alike.first = fake_function("first");
 	alike.second = fake_function("second");
 	alike.frame = fake.handle + codes_find(fake.target->codes, fake.handle_code)->frame_bytes;
-	alike.instant = (struct instant){.end = alike.frame + codes_find(fake.target->codes, alike.first)->frame_bytes};
+	alike.instant = (struct instant){.current = alike.frame,
+	                                 .end = alike.frame + codes_find(fake.target->codes, alike.first)->frame_bytes};
 }
 
 static void end(void)
@@ -30,14 +37,30 @@ static void end(void)
 	fake_coroutine_end();
 }
 
+static void push(raddr_t frame, raddr_t code, int64_t offset)
+{
+	cr_assert(stack_push(&fake.t->seen, (struct pyframe){.frame = frame, .code = code, .offset = offset}));
+}
+
 /* A stack in which handle() has called it there was met so often. */
 static void met(raddr_t code, int64_t offset, int times)
 {
 	fake.t->seen.depth = 0;
-	cr_assert(stack_push(&fake.t->seen, (struct pyframe){.frame = fake.handle, .code = fake.handle_code, .offset = offset}));
-	cr_assert(stack_push(&fake.t->seen, (struct pyframe){.frame = alike.frame, .code = code, .offset = FAKE_AT_LOAD}));
+	push(fake.handle, fake.handle_code, offset);
+	push(alike.frame, code, FAKE_AT_LOAD);
 	while (times-- > 0)
 		lookalike_learn(&fake.w, fake.t, true);
+}
+
+/* The same where task(), which handle() has resumed, has called it. */
+static void met_above_task(raddr_t code, int64_t offset, bool proven)
+{
+	fake.t->seen.depth = 0;
+	fake.t->seen.apart = true;
+	push(fake.handle, fake.handle_code, FAKE_AT_CALL_EX);
+	push(fake.task, fake.task_code, offset);
+	push(alike.frame, code, FAKE_AT_LOAD);
+	lookalike_learn(&fake.w, fake.t, proven);
 }
 
 /* handle() stands there when it is copied. */
@@ -67,6 +90,19 @@ Test(lookalike, what_its_caller_has_passed_ended)
 	cr_expect_eq(found(), alike.second, "the other way round, as it is now");
 	alike.instant.end += 8;
 	cr_expect_eq(found(), 0, "none of that size");
+	cr_expect_eq(lookalike_at(&fake.w, fake.t, &alike.instant).code, alike.second);
+	alike.instant.current += 8;
+	cr_expect_eq(lookalike_at(&fake.w, fake.t, &alike.instant).code, 0);
+	end();
+}
+
+/* When its frame was pushed, its caller was still current. */
+Test(lookalike, what_makes_a_frame_is_known_by_it)
+{
+	begin();
+	met(alike.first, FAKE_AT_LOAD, 1);
+	alike.instant.current = fake.handle;
+	cr_expect_eq(found(), fake.handle_code);
 	end();
 }
 
@@ -115,16 +151,37 @@ Test(lookalike, what_lies_there_now_is_not_told_too_often)
 	end();
 }
 
+/* The generator is read where it lies; it may wait for something by now. */
+Test(lookalike, what_a_generator_has_called)
+{
+	begin();
+	apart_note(fake.t->apart, fake.task, 64, 1);
+	met_above_task(alike.second, FAKE_AT_RETURN, true);
+	met_above_task(alike.first, FAKE_AT_LOAD, true);
+	met_above_task(alike.second, FAKE_AT_LOAD, false); /* it may have called that elsewhere */
+	stands(FAKE_AT_CALL_EX);
+	cr_expect_eq(found(), 0, "no generator runs");
+	alike.instant.generator = fake.task;
+	cr_expect_eq(found(), 0, "nor is it known which");
+	alike.instant.generator_code = fake.task_code;
+	fake_frame(fake.task, fake.task_code, FAKE_AT_CALL_EX, FAKE_SUSPENDED, 0);
+	cr_expect_eq(found(), alike.first);
+	fake_frame(fake.task, fake.task_code, FAKE_AT_RETURN + 2, FAKE_SUSPENDED, 0);
+	cr_expect_eq(found(), alike.second);
+	end();
+}
+
 /* Where nothing is known of what has called them, the latest is taken; of what is no code any more, nothing. */
-Test(lookalike, callers_that_are_gone)
+Test(lookalike, what_is_gone)
 {
 	begin();
 	met(alike.first, FAKE_AT_LOAD, 1);
 	met(alike.second, FAKE_AT_RETURN, 1);
 	plan_clear(fake.w.plan);
 	cr_expect_eq(found(), alike.second);
-	fake.t->seen.depth = 0;
-	lookalike_learn(&fake.w, fake.t, true);
-	cr_expect_eq(found(), alike.second);
+	fake_put_u64(alike.second + (uint64_t)fake.abi->type.type, 0);
+	cr_assert_eq(codes_recheck(fake.target->codes, &fake.target->remote, codes_find(fake.target->codes, alike.second), 0, NS_PER_S),
+	             -ESTALE);
+	cr_expect_eq(found(), alike.first);
 	end();
 }

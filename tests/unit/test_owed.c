@@ -95,7 +95,7 @@ Test(owed, a_stack_in_the_same_context_is_waited_for)
 	cr_expect_not(owed_any(fake.target, fake.t, handle, NS_PER_MS), "it lies elsewhere");
 	cr_expect(owed_any(fake.target, fake.t, handle, 2 * NS_PER_S));
 	fake.t->seen.frames[0].frame -= 64;
-	fake.w.called = fake.task_code;
+	fake.w.generator_code = fake.task_code;
 	cr_expect_neq(owed_told(&fake.w, fake.t, false).context, ran.context, "called by a generator");
 	fake.w.place = 0;
 	fake.w.resumer = fake.handle_code;

@@ -165,6 +165,9 @@ Test(plan, the_thread_state_is_read_before_what_it_tells_of)
 	cr_assert_lt(t.copy.head, t.copy.chunks);
 	cr_assert_lt(t.copy.chunks, t.copy.apart.frames);
 	cr_assert_eq(t.copy.apart.frame_count, 1);
+	plan_clear(&p);
+	cr_assert(thread_plan(&t, pyabi_table(3, 12), &p, 1, PLAN_TELL));
+	cr_assert(t.copy.head_first);
 	t.apart->count = 0;
 	plan_clear(&p);
 	t.looks = FIRST_LOOKS;

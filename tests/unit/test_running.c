@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/unit/fake_coroutine.h"
 #include "tests/unit/fake_objects.h"
 
 #define TSTATE    UINT64_C(0x100000)
@@ -138,4 +139,21 @@ Test(running, senseless_words)
 			cr_expect_eq(found(m, words[i]).code, 0);
 			free(m);
 		}
+}
+
+/* A generator that no stack was seen with yet, and that has yielded since: it is what it was, and is remembered. */
+Test(running, a_generator_that_is_met_for_the_first_time)
+{
+	struct pyabi exact;
+
+	fake_coroutine_begin(12);
+	exact = *fake.abi;
+	exact.tstate.cframe = ABSENT;
+	fake.w.abi = &exact;
+	fake.t->copy.head = PLAN_FULL;
+	fake_yield();
+	cr_expect_eq(running_find(&fake.w, fake.t, fake.shim).code, 0, "no generator");
+	cr_expect_eq(running_find(&fake.w, fake.t, fake.task).code, fake.task_code);
+	cr_expect_eq(apart_link(fake.t->apart, fake.task).code, fake.task_code);
+	fake_coroutine_end();
 }
