@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import os
+import re
 import time
 import unittest
 
@@ -123,10 +124,14 @@ class Outputs(cli.Folder):
         self.assertNotIn("\x1b", self.on_terminal("dump", self.target.pid, NO_COLOR="1"))
 
     def test_duration(self):
-        """As long as asked. A busy machine may make it longer, but not by what another unit would."""
-        done = self.sampled("attach", self.target.pid, "-d", "1500ms", "-r", "100", "--stats", "-f", "flamegraph", "-o", "a.html")
-        self.assertEqual(done.returncode, cli.DONE)
-        self.assertRegex(done.stderr.decode(), r" in (1\.[4-9]|[2-9]\.\d)\d s\n")
+        """As long as asked. A busy machine makes one run longer, not each of five."""
+        for _ in range(5):
+            done = self.sampled("attach", self.target.pid, "-d", "1500ms", "-r", "100", "--stats", "-f", "flamegraph", "-o", "a.html")
+            self.assertEqual(done.returncode, cli.DONE)
+            if re.search(r" in 1\.[45]\d s\n", done.stderr.decode()):
+                return
+            os.remove(self.path("a.html"))
+        self.fail(done.stderr)
 
 
 if __name__ == "__main__":
