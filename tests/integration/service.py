@@ -39,7 +39,7 @@ class Service:
         self.log = open(self.path("log"), "ab")
         self.process = subprocess.Popen([support.SAMPLED, "daemon", "--config", self.config, "--socket", self.socket, "-v"],
                                         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self.log)
-        support.wait_until(lambda: os.path.exists(self.socket) or self.process.poll() is not None, "the service is ready: " + self.said(), START_S)
+        support.wait_until(lambda: os.path.exists(self.socket) or self.process.poll() is not None, "the service is ready", START_S, self.said)
         if self.process.poll() is not None:
             raise AssertionError("the service ended with %d: %s" % (self.process.returncode, self.said()))
 
@@ -74,8 +74,11 @@ class Service:
         target = self.listed(pid)
         return target is not None and target["state"] == "sampled" and target["facts"]["samples"] > 0
 
+    def explain(self):
+        return self.said() + self.ctl("list").stdout.decode()
+
     def wait_sampled(self, pid, timeout=30):
-        support.wait_until(lambda: self.is_sampled(pid), "process %d is sampled: %s" % (pid, self.said()), timeout)
+        support.wait_until(lambda: self.is_sampled(pid), "process %d is sampled" % pid, timeout, self.explain)
 
     def dumped(self):
         """The dumps that are there, as (name, lines)."""

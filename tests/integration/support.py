@@ -349,10 +349,10 @@ def switches(pid):
     return found
 
 
-def wait_until(holds, what, timeout=30):
-    """Returns when holds() is true, which must be soon."""
+def wait_until(holds, what, timeout=30, said=None):
+    """Returns when holds() is true, which must be soon. What said() returns at the end is shown where it is not."""
     deadline = time.monotonic() + timeout
     while not holds():
         if time.monotonic() > deadline:
-            raise AssertionError("not within %d s: %s" % (timeout, what))
+            raise AssertionError("not within %d s: %s%s" % (timeout, what, ": " + said() if said else ""))
         time.sleep(0.01)

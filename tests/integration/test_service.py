@@ -52,15 +52,15 @@ class Found(unittest.TestCase):
         with support.Target(support.pythons()[0], "parked.py") as other:
             with Service(of(other) + " *BECOMES*") as service:
                 service.wait_sampled(other.pid)
-                again = "import os, sys, time; BECOMES = time.sleep(%s); %s"
-                argv = [word for word in support.newest().argv]
-                program = again % (2, "os.execv(%r, %r)" % (argv[0], [*argv, "-c", "BECOMES = 1; import time; time.sleep(1000)"]))
-                process = subprocess.Popen(["sh", "-c", 'sleep 2; exec "$@"', "sh", *argv, "-c", program], start_new_session=True)
+                last = "BECOMES = 1; import time; time.sleep(1000)"
+                first = "import os, sys, time; time.sleep(5); os.execv(sys.executable, [sys.executable, '-c', %r])" % last
+                process = subprocess.Popen(["sh", "-c", 'sleep 2; exec "$@"', "sh", *support.newest().argv, "-c", first], start_new_session=True)
                 try:
                     begun = time.monotonic()
                     service.wait_sampled(process.pid)
                     self.assertLess(time.monotonic() - begun, 2 + 4 + 5)  # looked at after 1, 2, 4 s
-                    support.wait_until(lambda: "BECOMES = 1" in self.command_line(process.pid), "it is another program", 20)
+                    support.wait_until(lambda: "execv" not in self.command_line(process.pid), "it is another program", 20)
+                    support.wait_until(lambda: service.said().count("profiling process %d " % process.pid) == 2, "it is found again", 20, service.explain)
                     service.wait_sampled(process.pid)
                 finally:
                     os.killpg(process.pid, signal.SIGKILL)
@@ -115,7 +115,7 @@ class Kept(unittest.TestCase):
             service.write("rate = 100\n")
             service.signal(signal.SIGHUP)
             support.wait_until(lambda: service.json("status")["reloads"] == 1, "it has read its configuration")
-            support.wait_until(lambda: (service.listed(target.pid) or {}).get("interval_asked_s") == 0.01, "the rate is another: " + service.said())
+            support.wait_until(lambda: (service.listed(target.pid) or {}).get("interval_asked_s") == 0.01, "the rate is another", said=service.said)
             done = service.ctl("dump", target.pid, "-f", "jsonl", "-o", "-")
             samples = sum(json.loads(line)["self"].get("samples", 0) for line in done.stdout.splitlines() if b'"node"' in line)
             self.assertGreaterEqual(samples, before)  # nothing was lost by reading it
@@ -156,7 +156,7 @@ class Kept(unittest.TestCase):
         with support.Target(python, "resting.py", 0.001, 1000) as busy, support.Target(python, "parked.py") as parked:
             with Service(of(busy) + " " + of(parked), more) as service:
                 service.wait_sampled(parked.pid)
-                support.wait_until(service.dumped, "the trigger has fired: " + service.said(), 30)
+                support.wait_until(service.dumped, "the trigger has fired", 30, service.said)
                 time.sleep(3)
                 (name, lines), = service.dumped()
                 self.assertIn(str(busy.pid), name)
