@@ -21,7 +21,7 @@ struct core;
 
 struct remote {
 	pid_t pid;
-	int mem_fd;        /* /proc/PID/mem, or -1; used where process_vm_readv does not work */
+	int mem_fd;        /* /proc/PID/mem, or -1: of this program's memory, whatever the process executes later */
 	bool use_mem_file; /* process_vm_readv is not to be had (ENOSYS, seccomp): read mem_fd, or the core */
 	struct core *core; /* it is no process, but what one left (core.h); else NULL. Not owned */
 };
@@ -29,6 +29,9 @@ struct remote {
 /* Opens pid's memory for reading. 0, -ESRCH (gone), -EPERM (not permitted) or another -errno. */
 int remote_open(struct remote *ret_remote, pid_t pid);
 void remote_release(struct remote *r);
+/* Whether the memory that was opened is still the process': 0, -ESTALE (it has executed another program; not told without mem_fd), -ESRCH
+ * (gone). */
+int remote_check(const struct remote *r);
 
 /* Reads exactly `bytes` at addr, or fails: -ESRCH gone (or no memory left), -EFAULT not mapped, -EPERM not permitted. */
 int remote_read(const struct remote *r, raddr_t addr, void *to, size_t bytes);

@@ -137,6 +137,7 @@ struct target {
 	uint64_t tick;
 	uint64_t t_listed_ns;  /* when the lists of interpreters and threads were last compared */
 	uint64_t t_watched_ns; /* when interpreters' words (thread list, collecting) were last read */
+	uint64_t t_checked_ns; /* when the memory was last known to be this program's */
 	uint64_t t_facts_ns;
 	struct cputime_files cputime_files;
 	uint32_t name_next; /* index of the thread whose name is looked at next */

@@ -9,6 +9,7 @@
 #include "sampler/target.h"
 
 #define WATCH_NS    (500 * NS_PER_US) /* thread lists are read no more often than this */
+#define CHECK_NS    (10 * NS_PER_MS)  /* a program that is executed finds its addresses where the one before had them, without ASLR */
 #define RELIST_NS   (1 * NS_PER_S)
 #define RELISTS     6  /* reads of the lists after the first, while they change */
 #define BLIND_TICKS 50 /* looks at the lists that made no sense, before the target is given up; … */
@@ -84,6 +85,12 @@ int target_read(struct target *target, uint64_t now_ns)
 	if (err || !watch)
 		return err;
 	target->t_watched_ns = now_ns;
+	if (now_ns - target->t_checked_ns >= CHECK_NS) {
+		target->t_checked_ns = now_ns;
+		err = remote_check(&target->remote);
+		if (err)
+			return err;
+	}
 	if (target_list_changed(target) || now_ns - target->t_listed_ns >= RELIST_NS) {
 		if (!host_of(&target->remote)->is_same(&target->remote, target->proc.start_time))
 			return -ESRCH;

@@ -60,6 +60,33 @@ Test(remote, by_file)
 	read_it(true);
 }
 
+Test(remote, of_a_process_that_executes_another)
+{
+	struct remote remote;
+	pid_t child = fork();
+	int status, err = 0;
+
+	cr_assert_geq(child, 0);
+	if (child == 0) {
+		raise(SIGSTOP);
+		execlp("sleep", "sleep", "100", (char *)NULL);
+		_exit(1);
+	}
+	cr_assert_eq(waitpid(child, &status, WUNTRACED), child);
+	cr_assert_eq(remote_open(&remote, child), 0);
+	cr_expect_eq(remote_check(&remote), 0);
+	kill(child, SIGCONT);
+	for (int i = 0; i < 1000 && !err; i++) {
+		usleep(10000);
+		err = remote_check(&remote);
+	}
+	cr_expect_eq(err, -ESTALE);
+	kill(child, SIGKILL);
+	cr_assert_eq(waitpid(child, &status, 0), child);
+	cr_expect_eq(remote_check(&remote), -ESRCH);
+	remote_release(&remote);
+}
+
 Test(remote, of_a_process_that_is_gone)
 {
 	struct remote remote;
