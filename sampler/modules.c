@@ -15,7 +15,7 @@
 enum {
 	FILE_TABLES_MAX = 32 << 20, /* bytes of one file's tables; the largest seen have 20 MB */
 	ALL_TABLES_MAX = 64 << 20,
-	READING_SHARE = 100, /* maps are not read again for so many times as long as it took */
+	READING_SHARE = 100, /* maps are not read again for so many times the CPU time that it took: it gets a hundredth of one CPU at most */
 };
 #define AGE_OLD_NS   (500 * NS_PER_MS)
 #define AGE_YOUNG_NS (10 * NS_PER_MS)
@@ -54,7 +54,7 @@ void modules_free(struct modules *m)
 	free(m);
 }
 
-/* Reads the maps when they are older than age_ns, and than a hundred times what reading them took. */
+/* Reads the maps when they are older than age_ns, and than a hundred times what reading them cost. */
 static bool refresh(struct modules *m, uint64_t age_ns)
 {
 	uint64_t now_ns = clock_now_ns();
@@ -64,11 +64,7 @@ static bool refresh(struct modules *m, uint64_t age_ns)
 	if (m->t_read_ns && now_ns - m->t_read_ns < age_ns)
 		return false;
 	m->t_read_ns = now_ns;
-	if (modules_read_maps(m))
-		return false;
-	m->t_read_ns = clock_now_ns();
-	m->read_ns = m->t_read_ns - now_ns;
-	return true;
+	return modules_read_maps(m) == 0;
 }
 
 struct module *modules_find(struct modules *m, raddr_t pc)

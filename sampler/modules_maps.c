@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "sampler/host.h"
 #include "sampler/module_file.h"
 
@@ -220,11 +221,13 @@ int modules_read_maps(struct modules *m)
 		.room = MODULES_MAX,
 		.wanted = m->proc->runtime ? m->proc->runtime : m->proc->interp_head,
 	};
+	uint64_t used_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID); /* waiting for a CPU costs nobody anything */
 	int err;
 
 	if (!r.list)
 		return -ENOMEM;
 	err = host_of(m->remote)->maps_each(m->remote, take_map, &r);
+	m->read_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - used_ns;
 	if (err == 0)
 		err = part_with(m, &r);
 	if (err) {

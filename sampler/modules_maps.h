@@ -22,7 +22,7 @@ struct modules {
 	struct module_file *interpreter;
 	struct module *last; /* found */
 	uint64_t generation, uses;
-	uint64_t t_read_ns, read_ns; /* when the maps were read last, and how long it took */
+	uint64_t t_read_ns, read_ns; /* when the maps were read last, and the CPU time that it took */
 	uint64_t readings;
 };
 

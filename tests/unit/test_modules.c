@@ -3,14 +3,18 @@
 #include <criterion/criterion.h>
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "sampler/evalloop.h"
 #include "sampler/modules.h"
 
@@ -205,6 +209,39 @@ Test(modules, come_and_go)
 	module = find_new(here.modules, (raddr_t)(uintptr_t)dlsym(handle, "sampled_test"));
 	cr_assert_not_null(module);
 	cr_expect_neq(modules_use(here.modules, module), id);
+	dlclose(handle);
+	close_here(&here);
+	unlink(path);
+}
+
+static volatile sig_atomic_t stalled;
+
+static void stall(int signal_number)
+{
+	struct timespec wait = {.tv_nsec = 300 * NS_PER_MS};
+
+	(void)signal_number;
+	nanosleep(&wait, NULL);
+	stalled = 1;
+}
+
+/* One reading that had to wait for a CPU says nothing of what reading costs. */
+Test(modules, come_after_a_reading_that_was_interrupted)
+{
+	struct itimerval soon = {.it_value = {.tv_usec = 20}};
+	char path[64];
+	struct here here;
+	void *handle;
+
+	make_library(path, sizeof(path), "int sampled_test(void) { return 7; }", "");
+	open_here(&here);
+	cr_assert_neq(signal(SIGALRM, stall), SIG_ERR);
+	cr_assert_eq(setitimer(ITIMER_REAL, &soon, NULL), 0);
+	modules_find(here.modules, (raddr_t)(uintptr_t)expect_file_bytes);
+	cr_assert(stalled);
+	handle = dlopen(path, RTLD_NOW);
+	cr_assert_not_null(handle);
+	cr_expect_not_null(find_new(here.modules, (raddr_t)(uintptr_t)dlsym(handle, "sampled_test")));
 	dlclose(handle);
 	close_here(&here);
 	unlink(path);
