@@ -147,6 +147,8 @@ static void set_times(struct reader *r)
 		first_ns = facts.t_start_ns;
 	first_ns = first_ns ? first_ns : r->base_ns ? r->base_ns : attached_ns;
 	last_ns = last_ns < facts.t_last_ns ? facts.t_last_ns : last_ns;
+	if (!r->ended && last_ns < r->run_last_ns) /* cut off: the last facts and tally do not know of the last runs yet */
+		last_ns = r->run_last_ns;
 	last_ns = r->mark_ns ? r->mark_ns : last_ns;
 	last_ns = last_ns > first_ns ? last_ns : first_ns;
 	builder_window(r->to, &from_ns, &to_ns);

@@ -278,6 +278,8 @@ bool reader_run(struct reader *r, unsigned tag)
 	process->samples_since += count;
 	process->runs_since++;
 	r->run_count++;
+	if (r->run_last_ns < last_ns)
+		r->run_last_ns = last_ns;
 	r->has_weight |= weight > 0;
 	node = node_of(r, t, t->stack);
 	weight_ns = (uint64_t)weight * (uint64_t)r->unit_ns;

@@ -47,7 +47,7 @@ struct reader {
 	uint64_t until; /* sequence of the mark to stop at; 0: none */
 	bool has_session, ended, at_mark, has_weight, has_time;
 	struct budget budget; /* no bound: what it is for is bounded by itself */
-	uint64_t realtime_offset_ns, base_ns, mark_ns, run_count;
+	uint64_t realtime_offset_ns, base_ns, mark_ns, run_count, run_last_ns; /* of all runs, the latest end */
 	int64_t unit_ns, interval_units;
 	uint64_t tally[TALLY_FIELDS];
 	struct buf symbols, stacks, files,
