@@ -375,7 +375,8 @@ static raddr_t skip_same(struct climb *c)
 		return 0;
 	t->same = same;
 	t->seen_plain = t->last_plain;
-	plain_cut(&t->seen_plain, same);
+	plain_cut(&t->seen_plain, same + 1); /* with the shim of the one that the walk goes on at */
+	t->seen_plain.count = same;
 	while (frame - t->chunks[c->chunk].base >= t->chunks[c->chunk].size_bytes)
 		c->chunk++;
 	return frame;

@@ -1,47 +1,146 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the walk up the data stack says where C led on from the last frame that it found. */
+/* Frames of 3.14 laid out in the test's own memory: a thread's, all of whose work C called (Context.run()), walked up time after time. */
 #include <criterion/criterion.h>
+#include <stdlib.h>
 
 #include "sampler/walk.h"
-#include "tests/unit/fake_coroutine.h"
+#include "tests/unit/debug_words.h"
 #include "tests/unit/fake_objects.h"
 
-/* Walks a copy of the data stack as it is now, in which handle() runs C and is known to lead on from there. */
-static void walk(void)
+enum { CHUNK_BYTES = 16384, LOCALS = 2, STACK_SLOTS = 3, CALLED_BY_C = 1, LOOKS_STEADY = 16, STEADY_OF = 8 };
+/* Bytes from the first instruction of each function here: RESUME, LOAD_FAST, CALL, RETURN_VALUE. */
+enum { AT_LOAD = 2, AT_CALL = 14, AT_RETURN = 24 };
+
+static const uint8_t bytecode[][2] = {
+	[0] = {128, 0},
+	[AT_LOAD / 2] = {84, 0},
+	[AT_CALL / 2] = {52, 0},
+	[AT_RETURN / 2] = {35, 0},
+};
+
+static struct pyabi layout;
+static const struct pyabi *const abi = &layout;
+static raddr_t code_type, chunk, top, previous;
+static struct walker walker;
+static struct thread thread;
+static struct plan plan;
+static struct symtab *symbols;
+
+static raddr_t make_code(const char *name)
 {
-	struct plan *p = fake.w.plan;
+	raddr_t code = fake_alloc((size_t)abi->code.bytecode + sizeof(bytecode));
+
+	fake_put_u64(code + (uint64_t)abi->type.type, code_type);
+	fake_put_u64(code + 16, sizeof(bytecode) / 2); /* ob_size */
+	fake_put_u64(code + (uint64_t)abi->code.qualname, fake_str(abi, name));
+	fake_put(code + (uint64_t)abi->code.nlocalsplus, &(int32_t){LOCALS}, sizeof(int32_t));
+	fake_put(code + (uint64_t)abi->code.stacksize, &(int32_t){STACK_SLOTS}, sizeof(int32_t));
+	fake_put(code + (uint64_t)abi->code.framesize, &(int32_t){abi->frame.bytes / 8 + LOCALS + STACK_SLOTS}, sizeof(int32_t));
+	fake_put(code + (uint64_t)abi->code.bytecode, bytecode, sizeof(bytecode));
+	return code;
+}
+
+static void put_frame(raddr_t frame, raddr_t code, int64_t offset)
+{
+	fake_put_u64(frame + (uint64_t)abi->frame.code, code);
+	fake_put_u64(frame + (uint64_t)abi->frame.previous, previous);
+	fake_put_u64(frame + (uint64_t)abi->frame.instr, code + (uint64_t)(abi->code.bytecode + offset));
+	previous = frame;
+}
+
+/* The next frame on the data stack, linked to the frame or shim before it. */
+static raddr_t push(raddr_t code, int64_t offset)
+{
+	raddr_t frame = top;
+
+	put_frame(frame, code, offset);
+	top = frame + (uint64_t)abi->frame.bytes + 8 * (LOCALS + STACK_SLOTS);
+	return frame;
+}
+
+static void push_shim(void)
+{
+	raddr_t shim = fake_alloc((size_t)abi->frame.bytes);
+	int8_t owner = abi->owner.shim;
+
+	fake_put_u64(shim + (uint64_t)abi->frame.previous, previous);
+	fake_put(shim + (uint64_t)abi->frame.owner, &owner, 1);
+	previous = shim;
+}
+
+static void begin(void)
+{
+	struct fault fault;
+
+	fake_reset();
+	cr_assert_eq(pyabi_from_debug_offsets(&layout, words_3_14, sizeof(words_3_14) / sizeof(*words_3_14), &fault), 0);
+	code_type = fake_type(abi, "code", 0);
+	chunk = fake_alloc(CHUNK_BYTES);
+	top = chunk + CHUNK_FIRST;
+	previous = 0;
+	plan = (struct plan){0};
+	thread = (struct thread){.chunks = calloc(1, sizeof(struct chunk)), .chunk_count = 1};
+	thread.chunks[0] = (struct chunk){.base = chunk, .size_bytes = CHUNK_BYTES, .copy_bytes = 2048};
+	walker = (struct walker){.abi = abi, .remote = fake_remote(), .plan = &plan, .now_ns = 1};
+	cr_assert_eq(symtab_new(&symbols), 0);
+	cr_assert_eq(codes_new(&walker.codes, abi, symbols), 0);
+	cr_assert_eq(edges_new(&walker.edges, false), 0);
+}
+
+static void end(void)
+{
+	edges_free(walker.edges);
+	codes_free(walker.codes);
+	symtab_free(symbols);
+	thread_release(&thread);
+	plan_release(&plan);
+}
+
+/* A look, whose stack becomes the latest sample. */
+static void look(void)
+{
 	raddr_t leaf;
 
-	code_mark_indirect(codes_find(fake.w.codes, fake.handle_code), FAKE_AT_CALL_EX);
-	plan_clear(p);
-	fake.t->copy = (struct copy){.chunks = plan_add(p, fake.chunk, 1024), .chunk_count = 1, .head_first = true};
-	cr_assert_eq(plan_read(p, fake.w.remote), 0);
-	cr_assert(plan_reserve(p, 65536));
-	cr_assert_eq(walk_up(&fake.w, fake.t, 0, &leaf), 0);
-	cr_assert_eq(leaf, fake.handle);
-	cr_assert_eq(fake.t->seen.depth, 1);
+	walker.tick++;
+	codes_new_tick(walker.codes);
+	plan_clear(&plan);
+	cr_assert(thread_plan_stack(&thread, &plan));
+	cr_assert(plan_reserve(&plan, CHUNK_BYTES));
+	cr_assert_eq(plan_read(&plan, walker.remote), 0);
+	cr_assert_eq(walk_up(&walker, &thread, top, &leaf), 0);
+	thread_keep_copy(&thread, &plan);
+	cr_assert(stack_copy(&thread.last, &thread.seen, thread.seen.depth));
+	thread.last_plain = thread.seen_plain;
+	apart_age(thread.apart, walker.tick);
 }
 
-static raddr_t above(void)
+/* Below the function that C called everything stays, in that function and above it all moves. */
+static void run_in_context(uint32_t looks)
 {
-	return fake.handle + codes_find(fake.w.codes, fake.handle_code)->frame_bytes;
+	raddr_t work, leaf = make_code("leaf");
+
+	push(make_code("run"), AT_CALL);
+	push_shim();
+	work = push(make_code("work"), AT_CALL);
+	push(leaf, AT_LOAD);
+	for (uint32_t i = 0; i < looks; i++) {
+		fake_put_u64(work + (uint64_t)abi->frame.bytes, i); /* a variable */
+		look();
+		cr_assert_eq(thread.seen.depth, 3);
+	}
 }
 
-Test(walkup, what_c_led_on_to_is_told_without_what_lies_between, .init = fake_coroutine_begin_11, .fini = fake_coroutine_end)
+/* Once: the walk began behind the shim, and took the function for one that Python called, so that the shim was never read again. */
+Test(walkup, who_was_called_by_c_stays_known, .init = begin, .fini = end)
 {
-	raddr_t called = fake_function("called");
-
-	fake_yield();
-	fake_frame(above(), called, FAKE_AT_LOAD, FAKE_RUNS, fake_alloc(PYABI_FRAME_MAX));
-	walk();
-	cr_assert_eq(fake.w.beyond, called);
-}
-
-/* Once its place was known to lead on, every look at the frame failed for what it named so, and what held still had its samples. */
-Test(walkup, what_older_frames_left_behind_is_no_function, .init = fake_coroutine_begin_11, .fini = fake_coroutine_end)
-{
-	fake_yield();
-	fake_frame(above(), fake_alloc(PYABI_FRAME_MAX), FAKE_AT_LOAD, FAKE_RUNS, fake_alloc(PYABI_FRAME_MAX));
-	walk();
-	cr_assert_eq(fake.w.beyond, 0);
+	run_in_context(LOOKS_STEADY);
+	for (uint32_t i = 0; i < 2 * STEADY_OF; i++) {
+		fake_put_u64(thread.seen.frames[CALLED_BY_C].frame + (uint64_t)abi->frame.bytes + 8, i);
+		look();
+		if (walker.tick % STEADY_OF == 0) /* it is read then */
+			continue;
+		cr_expect_eq(thread.seen_plain.count, 3);
+		cr_expect_eq(thread.seen_plain.shims, 1, "look %u", i);
+		cr_expect_eq(thread.seen_plain.called_by_c[0], CALLED_BY_C);
+	}
 }
