@@ -158,14 +158,13 @@ int remote_read_i32(const struct remote *r, raddr_t addr, int32_t *ret_value)
 	return err;
 }
 
-int remote_check(const struct remote *r)
+int remote_check(const struct remote *r, raddr_t addr)
 {
 	char byte;
 
-	/* Nothing is mapped at 0: what has memory says so. */
-	if (r->core || r->mem_fd < 0 || read_mem_file(r, 0, &byte, 1) != -ESRCH)
+	if (r->core || r->mem_fd < 0 || read_mem_file(r, addr, &byte, 1) != -ESRCH)
 		return 0;
-	return r->use_mem_file || read_vm(r, 0, &byte, 1) == -ESRCH ? -ESRCH : -ESTALE;
+	return r->use_mem_file || read_vm(r, addr, &byte, 1) == -ESRCH ? -ESRCH : -ESTALE;
 }
 
 int remote_readv(const struct remote *r, const struct iovec *local, const struct iovec *from, size_t count)

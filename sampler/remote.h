@@ -29,9 +29,9 @@ struct remote {
 /* Opens pid's memory for reading. 0, -ESRCH (gone), -EPERM (not permitted) or another -errno. */
 int remote_open(struct remote *ret_remote, pid_t pid);
 void remote_release(struct remote *r);
-/* Whether the memory that was opened is still the process': 0, -ESTALE (it has executed another program; not told without mem_fd), -ESRCH
+/* Whether the memory that was opened is still the process', as what is mapped at addr tells at the least cost: 0, -ESTALE (it has executed another program; not told without mem_fd), -ESRCH
  * (gone). */
-int remote_check(const struct remote *r);
+int remote_check(const struct remote *r, raddr_t addr);
 
 /* Reads exactly `bytes` at addr, or fails: -ESRCH gone (or no memory left), -EFAULT not mapped, -EPERM not permitted. */
 int remote_read(const struct remote *r, raddr_t addr, void *to, size_t bytes);

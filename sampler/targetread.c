@@ -87,7 +87,7 @@ int target_read(struct target *target, uint64_t now_ns)
 	target->t_watched_ns = now_ns;
 	if (now_ns - target->t_checked_ns >= CHECK_NS) {
 		target->t_checked_ns = now_ns;
-		err = remote_check(&target->remote);
+		err = remote_check(&target->remote, target->interp_count > 0 ? target->interps[0].addr : 0);
 		if (err)
 			return err;
 	}

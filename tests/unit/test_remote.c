@@ -63,6 +63,7 @@ Test(remote, by_file)
 Test(remote, of_a_process_that_executes_another)
 {
 	struct remote remote;
+	raddr_t mapped = (raddr_t)(uintptr_t)&remote;
 	pid_t child = fork();
 	int status, err = 0;
 
@@ -74,16 +75,18 @@ Test(remote, of_a_process_that_executes_another)
 	}
 	cr_assert_eq(waitpid(child, &status, WUNTRACED), child);
 	cr_assert_eq(remote_open(&remote, child), 0);
-	cr_expect_eq(remote_check(&remote), 0);
+	cr_expect_eq(remote_check(&remote, mapped), 0);
+	cr_expect_eq(remote_check(&remote, 0), 0);
 	kill(child, SIGCONT);
 	for (int i = 0; i < 1000 && !err; i++) {
 		usleep(10000);
-		err = remote_check(&remote);
+		err = remote_check(&remote, mapped);
 	}
 	cr_expect_eq(err, -ESTALE);
+	cr_expect_eq(remote_check(&remote, 0), -ESTALE);
 	kill(child, SIGKILL);
 	cr_assert_eq(waitpid(child, &status, 0), child);
-	cr_expect_eq(remote_check(&remote), -ESRCH);
+	cr_expect_eq(remote_check(&remote, mapped), -ESRCH);
 	remote_release(&remote);
 }
 
