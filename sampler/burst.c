@@ -24,7 +24,9 @@
 #define POLL_MOST   512               /* … and no more than so many */
 #define OTHERS_OF   4             /* to 3.10: of so many looks one is for another function than the one that ran at the sample */
 #define KNOWN_LOOKS 256 /* so many in a row that showed no unknown call, and … */
-#define LEARN_OF    16  /* … one tick of the process in so many has another one */
+#define LEARN_OF    16  /* … one tick of the process in so many has another one, … */
+#define SURE_LOOKS  1024 /* … after so many … */
+#define SURE_OF     64   /* … one in so many */
 #define STOOD_MOST  8   /* looks in a row: it stands, and is not met elsewhere soon */
 #define PAUSE_NS    NS_PER_US /* between two looks, at random up to this: in step, what is torn once is torn again and again */
 
@@ -187,7 +189,7 @@ static void learn_once(struct target *target, struct thread *t, struct walker *w
 		return;
 	if (prove_learn(target, w, t, NULL)) {
 		sample_pay(target, t, w);
-		t->all_known += t->all_known < KNOWN_LOOKS;
+		t->all_known += t->all_known < SURE_LOOKS;
 	} else if (t->agreed) {
 		t->all_known = 0;
 	}
@@ -196,10 +198,10 @@ static void learn_once(struct target *target, struct thread *t, struct walker *w
 void burst_learn(struct target *target, struct thread *t, struct walker *w)
 {
 	bool known = t->all_known >= KNOWN_LOOKS;
-	uint64_t started_ns, most_ns = known ? 0 : may_take_ns(&target->burst);
+	uint64_t started_ns, most_ns = known ? 0 : may_take_ns(&target->burst), of = t->all_known < SURE_LOOKS ? LEARN_OF : SURE_OF;
 
 	if (target_plan_order(target) != PLAN_TELL || target->callees || t->looks < FIRST_LOOKS ||
-	    ((known || most_ns == 0) && hash_combine(target->tick, t->id) % (LEARN_OF * (uint64_t)target->awake_count) != 0))
+	    ((known || most_ns == 0) && hash_combine(target->tick, t->id) % (of * target->awake_count) != 0))
 		return;
 	started_ns = clock_now_ns();
 	do {

@@ -130,6 +130,28 @@ Test(burst, the_look_at_one_tick_in_sixteen_needs_no_credit, .init = begin_with_
 	cr_expect_lt(burst->credit_ns, 1, "one within the credit is charged");
 }
 
+/* Looks in some thousand ticks of a thread that so many in a row showed nothing new of. */
+static uint64_t looks_after(uint32_t known)
+{
+	uint64_t before = fake.target->facts.confirms;
+
+	for (uint32_t i = 0; i < 4000; i++, fake.target->tick++) {
+		fake.t->all_known = known;
+		burst_learn(fake.target, fake.t, &fake.w);
+	}
+	return fake.target->facts.confirms - before;
+}
+
+Test(burst, the_longer_nothing_new_is_met_the_fewer_looks_there_are, .init = begin_with_owed, .fini = fake_coroutine_end)
+{
+	fake.target->interval_ns = 100 * NS_PER_US;
+	fake.target->awake_count = 1;
+	fake.t->looks = FIRST_LOOKS;
+	fake.target->burst.credit_ns = -1;
+	cr_expect_gt(looks_after(256), 2 * looks_after(4096));
+	cr_expect_gt(looks_after(4096), 30, "but there are some");
+}
+
 Test(burst, but_not_what_other_threads_are_owed, .init = begin_with_owed, .fini = fake_coroutine_end)
 {
 	fake.t->id = 2;
