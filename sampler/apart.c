@@ -169,6 +169,8 @@ void apart_note_link(struct apart *apart, struct apart_link link)
 		if (link.steady < STEADY)
 			link.steady++;
 	}
+	if (set[way].frame == link.frame)
+		link.former = set[way].code == link.code ? set[way].former : set[way].code;
 	ways_make_first(set, sizeof(*set), way);
 	set[0] = link;
 }

@@ -35,7 +35,8 @@ struct apart_none { /* what was read and was no frame */
 
 struct apart_link { /* what a frame last linked back to */
 	raddr_t frame, previous;
-	raddr_t code;   /* that it executes */
+	raddr_t code;   /* that it executes; … */
+	raddr_t former; /* … and another one's that lay there before; 0: none is known */
 	uint32_t bytes; /* of the frame */
 	bool shim;      /* it is one */
 	uint8_t steady; /* so many readings in a row found it linked so; up to what apart_is_steady() asks for */

@@ -29,6 +29,8 @@ void ends_note(struct ends *ends, const struct end *end)
 	if (is_same(&set[way], end)) {
 		noted.met += set[way].met;
 		noted.told = set[way].told;
+		if (!noted.loop)
+			noted.loop = set[way].loop;
 	}
 	ways_make_first(set, sizeof(*set), way);
 	set[0] = noted;

@@ -19,6 +19,7 @@ struct end {
 	raddr_t current, end; /* the thread state's current frame, 0 where that is not of the same instant; the data stack's end */
 	raddr_t generator;    /* the code of the one that ran or was called from; 0: none, or not known */
 	raddr_t frame, code;  /* the function's; code 0: nothing is known */
+	raddr_t loop;         /* to 3.12: the run of the interpreter's loop that it was last met in (tstate.cframe); 0: not known */
 	uint64_t content;     /* what its code says (struct code): another one can come to lie there */
 	uint32_t met;         /* how often it was innermost in a copy, lately, … */
 	uint32_t told;        /* … and how often it was said to have run */

@@ -50,6 +50,7 @@ void lookalike_learn(const struct walker *w, const struct thread *t, bool proven
 {
 	bool exact = w->abi->tstate.cframe == ABSENT;
 	uint32_t depth = t->seen.depth;
+	raddr_t loop = t->agreed ? walk_loop(w, t) : 0;
 
 	for (uint32_t i = depth; i-- > 0 && i + LEARNT_FRAMES >= depth && thread_in_chunks(t, t->seen.frames[i].frame);) {
 		const struct pyframe *frame = &t->seen.frames[i], *caller = caller_of(w, t, frame);
@@ -60,7 +61,10 @@ void lookalike_learn(const struct walker *w, const struct thread *t, bool proven
 			return;
 		end.end = frame->frame + code->frame_bytes;
 		if (!exact) {
+			end.loop = loop;
 			note(w, t, end, frame, proven);
+			if (!frame->direct)
+				loop = 0; /* what called it runs in another one */
 			continue;
 		}
 		end.current = frame->frame;
@@ -163,7 +167,8 @@ static struct running as_running(struct end *end)
 	return (struct running){.frame = end->frame, .code = end->code};
 }
 
-static struct running find(const struct walker *w, const struct thread *t, const struct instant *instant, raddr_t end)
+/* Of those of this loop, where it is not 0. */
+static struct running find_of(const struct walker *w, const struct thread *t, const struct instant *instant, raddr_t end, raddr_t loop)
 {
 	struct end place = {.current = instant->current, .end = end, .generator = instant->generator_code};
 	struct end *known = ends_find(w->ends, &place), *found = NULL;
@@ -172,7 +177,7 @@ static struct running find(const struct walker *w, const struct thread *t, const
 	if (instant->generator && !instant->generator_code)
 		return (struct running){0};
 	for (uint32_t i = 0; i < ENDS_WAYS; i++) {
-		if (!is_at(w, &known[i], &place))
+		if (!is_at(w, &known[i], &place) || (loop && known[i].loop != loop))
 			continue;
 		if (found && !v.w)
 			view_begin(&v, w, t, instant);
@@ -180,6 +185,13 @@ static struct running find(const struct walker *w, const struct thread *t, const
 			found = &known[i];
 	}
 	return as_running(found);
+}
+
+static struct running find(const struct walker *w, const struct thread *t, const struct instant *instant, raddr_t end)
+{
+	struct running running = instant->loop ? find_of(w, t, instant, end, instant->loop) : (struct running){0};
+
+	return running.code ? running : find_of(w, t, instant, end, 0);
 }
 
 struct running lookalike_find(const struct walker *w, const struct thread *t, const struct instant *instant)
@@ -208,4 +220,39 @@ struct running lookalike_other(const struct walker *w, const struct thread *t, c
 		if (is_at(w, &known[i], &place) && known[i].code != found->code && is_short(&known[i], found) && passed(&v, &known[i], 0) == CALL_PASSED)
 			found = &known[i];
 	return found ? as_running(found) : now;
+}
+
+enum in_loop { LOOP_UNKNOWN, LOOP_THIS, LOOP_WITHIN, LOOP_AROUND };
+
+/* In which run of the interpreter's loop what runs was last met: that of the instant, one that C has begun within it, or one around it. */
+static enum in_loop loop_of(const struct walker *w, const struct instant *instant, struct running running)
+{
+	struct end place = {.end = instant->end, .generator = instant->generator_code};
+	struct end *known = ends_find(w->ends, &place);
+	enum in_loop found = LOOP_UNKNOWN;
+
+	for (uint32_t i = 0; i < ENDS_WAYS && found != LOOP_THIS; i++) {
+		if (!is_at(w, &known[i], &place) || known[i].code != running.code || known[i].loop == 0)
+			continue;
+		if (known[i].loop == instant->loop)
+			found = LOOP_THIS;
+		else
+			found = known[i].loop < instant->loop ? LOOP_WITHIN : LOOP_AROUND; /* the C stack grows downwards */
+	}
+	return found;
+}
+
+struct running lookalike_in_loop(const struct walker *w, const struct thread *t, const struct instant *instant, struct running now)
+{
+	struct running other = {0};
+	enum in_loop loop;
+
+	if (!instant->loop || !now.code || !thread_in_chunks(t, now.frame))
+		return now;
+	loop = loop_of(w, instant, now);
+	if (loop == LOOP_WITHIN || loop == LOOP_AROUND)
+		other = find_of(w, t, instant, instant->end, instant->loop);
+	if (loop == LOOP_WITHIN && !other.code)
+		other = find_of(w, t, instant, now.frame, instant->loop);
+	return other.code ? other : now;
 }

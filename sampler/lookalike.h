@@ -11,6 +11,7 @@
 /* What the thread state says of its instant. */
 struct instant {
 	raddr_t current, end; /* as in struct end */
+	raddr_t loop; /* to 3.12: as in struct end */
 	raddr_t generator, generator_code; /* the innermost generator's frame, 0: there is none; and its code, 0: not known */
 };
 
@@ -23,5 +24,9 @@ struct running lookalike_find(const struct walker *w, const struct thread *t, co
 struct running lookalike_at(const struct walker *w, const struct thread *t, const struct instant *instant);
 /* What lies there now looks like what ran: it, or what looks alike and ended since. */
 struct running lookalike_other(const struct walker *w, const struct thread *t, const struct instant *instant, struct running now);
+
+/* To 3.12: a function that C called has its frame a while before and behind its run of the interpreter's loop, for which its caller's is still, or again, the
+ * current one; CPython, too, counts that as the caller's time. It; or what ends where it begins, and is known to run in the loop of that instant, where it is not. */
+struct running lookalike_in_loop(const struct walker *w, const struct thread *t, const struct instant *instant, struct running now);
 
 #endif

@@ -184,6 +184,16 @@ static struct running running_on_top(const struct walker *w, const struct thread
 	return above ? running_ending(w, t, instant, above) : (struct running){0};
 }
 
+/* What a generator called that has ended since, and in whose place another one lies: as one coroutine is awaited after another. */
+static struct running running_below_former(const struct walker *w, const struct thread *t, const struct instant *instant)
+{
+	struct apart_link link = instant->generator ? apart_link(t->apart, instant->generator) : (struct apart_link){0};
+	struct instant before = *instant;
+
+	before.generator_code = link.code != instant->generator_code ? link.code : link.former;
+	return before.generator_code && codes_find(w->codes, before.generator_code) ? lookalike_find(w, t, &before) : (struct running){0};
+}
+
 /* The function on the data stack that ran. Its frame may have been left since, and another one lie there, mostly of another size. The word that says where the
  * data stack ends is copied a tenth of a microsecond behind the current frame's: what ended there may have been called since, or the frame left. To read
  * again then would favour what calls nothing, and does not return soon. */
@@ -195,7 +205,11 @@ static struct running running_placed(const struct walker *w, const struct thread
 	const uint8_t *bytes;
 
 	running = running.code != 0 ? lookalike_other(w, t, instant, running) : lookalike_find(w, t, instant);
-	if (running.code != 0 || !current)
+	if (running.code == 0)
+		running = running_below_former(w, t, instant);
+	if (!current)
+		return lookalike_in_loop(w, t, instant, running);
+	if (running.code != 0)
 		return running;
 	code = placed_code(w, t, current, &bytes);
 	return code && is_of_instant(w, t, instant, bytes) ? running_at(w, t, current, bytes, code) : lookalike_at(w, t, instant);
@@ -247,7 +261,7 @@ static raddr_t new_code(const struct walker *w, const struct thread *t, raddr_t 
 struct running running_find(const struct walker *w, const struct thread *t, raddr_t current)
 {
 	bool exact = w->abi->tstate.cframe == ABSENT; /* the current frame is of the same instant */
-	struct instant instant = {.end = tstate_word(w, t, w->abi->tstate.chunk + 8)};
+	struct instant instant = {.end = tstate_word(w, t, w->abi->tstate.chunk + 8), .loop = walk_loop(w, t)};
 	struct running running = {0};
 
 	if (t->apart) {

@@ -48,6 +48,13 @@ const uint8_t *walk_copy(const struct walker *w, const struct thread *t, raddr_t
 	return find_copy(w, t, frame, (uint32_t)w->abi->frame.bytes, &hint, ret_bytes);
 }
 
+raddr_t walk_loop(const struct walker *w, const struct thread *t)
+{
+	const uint8_t *head = plan_bytes(w->plan, t->copy.head);
+
+	return head && w->abi->tstate.cframe != ABSENT ? frame_u64(head, w->abi->tstate.cframe) : 0;
+}
+
 int walk_current(struct walker *w, struct thread *t, raddr_t *ret_current)
 {
 	const struct pyabi *abi = w->abi;

@@ -66,6 +66,9 @@ const uint8_t *walk_copy(const struct walker *w, const struct thread *t, raddr_t
 /* The frame that the thread state names as current, from the copy. 0: none. -EAGAIN when it was not read. */
 int walk_current(struct walker *w, struct thread *t, raddr_t *ret_current);
 
+/* To 3.12: the run of the interpreter's loop that the thread is in (tstate.cframe), from the copy. 0: it is not told. */
+raddr_t walk_loop(const struct walker *w, const struct thread *t);
+
 /* The data stack, outermost frame first (3.11+): into t->seen. *ret_leaf is the innermost frame's address (0: empty
  * stack). 0, -EAGAIN (torn, or something outside the guess, which now belongs to it), -EPROTO (makes no sense). */
 int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_leaf);

@@ -154,6 +154,18 @@ Test(apart, what_falls_together_is_kept)
 	}
 }
 
+Test(apart, what_lay_there_before_is_remembered)
+{
+	struct apart *apart = new_apart();
+
+	apart_note_link(apart, (struct apart_link){.frame = 0x10000, .previous = 0x20000, .code = 0x100});
+	cr_expect_eq(apart_link(apart, 0x10000).former, 0);
+	apart_note_link(apart, (struct apart_link){.frame = 0x10000, .previous = 0x20000, .code = 0x200});
+	apart_note_link(apart, (struct apart_link){.frame = 0x10000, .previous = 0x30000, .code = 0x200});
+	cr_expect_eq(apart_link(apart, 0x10000).former, 0x100, "not what it is itself");
+	free(apart);
+}
+
 Test(apart, a_shim_is_steady_once_it_was_met_often_on_one_frame)
 {
 	struct apart *apart = new_apart();

@@ -185,3 +185,72 @@ Test(lookalike, what_is_gone)
 	cr_expect_eq(found(), alike.first);
 	end();
 }
+
+/* As in 3.12, whose thread state names the run of the interpreter's loop, and no frame. */
+static void begin_with_loops(void)
+{
+	begin();
+	fake.w.abi = fake.abi;
+	fake.t->tstate = fake_alloc((size_t)fake.abi->tstate.bytes);
+	fake.t->agreed = true;
+	alike.instant.current = 0;
+}
+
+static void in_loop(raddr_t loop)
+{
+	fake_put_u64(fake.t->tstate + (uint64_t)fake.abi->tstate.cframe, loop);
+	plan_clear(fake.w.plan);
+	thread_plan_state(fake.t, fake.abi, fake.w.plan);
+	cr_assert_eq(plan_read(fake.w.plan, &fake.target->remote), 0);
+}
+
+/* first() lay there by what was copied. */
+static raddr_t found_in(raddr_t loop)
+{
+	struct running first = {.frame = alike.frame, .code = alike.first};
+
+	alike.instant.loop = loop;
+	return lookalike_in_loop(&fake.w, fake.t, &alike.instant, first).code;
+}
+
+Test(lookalike, what_c_calls_runs_in_a_loop_of_its_own)
+{
+	begin_with_loops();
+	in_loop(0x8000);
+	met(alike.first, FAKE_AT_LOAD, 1);
+	cr_expect_eq(found_in(0x8000), alike.first);
+	cr_expect_eq(found_in(0x9000), alike.first, "it is not known whose loop that is");
+	in_loop(0x9000);
+	fake.t->seen.depth = 0;
+	push(fake.handle, fake.handle_code, FAKE_AT_LOAD);
+	lookalike_learn(&fake.w, fake.t, true);
+	cr_expect_eq(found_in(0x9000), fake.handle_code, "C makes its frame, or gives it back");
+	cr_expect_eq(found_in(0x8000), alike.first);
+	cr_expect_eq(found_in(0), alike.first, "it was not told which loop it was");
+	in_loop(0x7000);
+	met(alike.second, FAKE_AT_LOAD, 1);
+	cr_expect_eq(found_in(0x7000), alike.second, "it has ended, and lay there before");
+	end();
+}
+
+/* To which loop the frames below it belong is told where it was called from the same one. */
+Test(lookalike, what_is_called_directly_runs_in_its_callers_loop)
+{
+	begin_with_loops();
+	in_loop(0x8000);
+	fake.t->seen.depth = 0;
+	push(fake.handle, fake.handle_code, FAKE_AT_CALL_EX);
+	push(alike.frame, alike.second, FAKE_AT_LOAD);
+	fake.t->seen.frames[1].direct = true;
+	lookalike_learn(&fake.w, fake.t, true);
+	in_loop(0x7000);
+	met(alike.first, FAKE_AT_LOAD, 1);
+	cr_expect_eq(found_in(0x7000), alike.first);
+	cr_expect_eq(found_in(0x8000), alike.second);
+	fake.t->agreed = false; /* that loop is of another instant than the stack */
+	in_loop(0x6000);
+	met(alike.first, FAKE_AT_LOAD, 1);
+	cr_expect_eq(found_in(0x8000), alike.second);
+	cr_expect_eq(found_in(0x6000), alike.first);
+	end();
+}
