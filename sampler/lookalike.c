@@ -50,7 +50,7 @@ void lookalike_learn(const struct walker *w, const struct thread *t, bool proven
 {
 	bool exact = w->abi->tstate.cframe == ABSENT;
 	uint32_t depth = t->seen.depth;
-	raddr_t loop = t->agreed ? walk_loop(w, t) : 0;
+	raddr_t loop = depth > 0 ? walk_loop_running(w, t, t->seen.frames[depth - 1].frame) : 0;
 
 	for (uint32_t i = depth; i-- > 0 && i + LEARNT_FRAMES >= depth && thread_in_chunks(t, t->seen.frames[i].frame);) {
 		const struct pyframe *frame = &t->seen.frames[i], *caller = caller_of(w, t, frame);

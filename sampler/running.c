@@ -190,8 +190,13 @@ static struct running running_below_former(const struct walker *w, const struct 
 	struct apart_link link = instant->generator ? apart_link(t->apart, instant->generator) : (struct apart_link){0};
 	struct instant before = *instant;
 
+	struct running running = {0};
+
 	before.generator_code = link.code != instant->generator_code ? link.code : link.former;
-	return before.generator_code && codes_find(w->codes, before.generator_code) ? lookalike_find(w, t, &before) : (struct running){0};
+	if (before.generator_code && codes_find(w->codes, before.generator_code))
+		running = lookalike_find(w, t, &before);
+	running.generator_code = before.generator_code;
+	return running;
 }
 
 /* The function on the data stack that ran. Its frame may have been left since, and another one lie there, mostly of another size. The word that says where the
@@ -282,7 +287,8 @@ struct running running_find(const struct walker *w, const struct thread *t, radd
 		return running;
 	instant.current = exact ? current : 0;
 	running = running_placed(w, t, &instant);
-	running.generator_code = instant.generator_code;
-	running.placed = running.code != 0 && thread_in_chunks(t, running.frame) && (instant.generator == 0 || instant.generator_code != 0);
+	if (running.generator_code == 0)
+		running.generator_code = instant.generator_code;
+	running.placed = running.code != 0 && thread_in_chunks(t, running.frame) && (instant.generator == 0 || running.generator_code != 0);
 	return running;
 }

@@ -55,11 +55,32 @@ raddr_t walk_loop(const struct walker *w, const struct thread *t)
 	return head && w->abi->tstate.cframe != ABSENT ? frame_u64(head, w->abi->tstate.cframe) : 0;
 }
 
+/* Where that of a run of the interpreter's loop names its current frame; NULL: that was not copied. */
+static const struct piece *cframe_piece(const struct walker *w, const struct thread *t, raddr_t loop)
+{
+	for (uint32_t i = 0; i < t->copy.cframe_count; i++) {
+		const struct piece *piece = &w->plan->pieces[t->copy.cframes + i];
+
+		if (piece->from == loop + (uint64_t)w->abi->tstate.cframe_frame)
+			return piece;
+	}
+	return NULL;
+}
+
+raddr_t walk_loop_running(const struct walker *w, const struct thread *t, raddr_t frame)
+{
+	raddr_t loop = walk_loop(w, t);
+	const struct piece *piece = loop ? cframe_piece(w, t, loop) : NULL;
+
+	return piece && piece->ok && frame_u64(w->plan->memory + piece->at, 0) == frame ? loop : 0;
+}
+
 int walk_current(struct walker *w, struct thread *t, raddr_t *ret_current)
 {
 	const struct pyabi *abi = w->abi;
 	const uint8_t *head = plan_bytes(w->plan, t->copy.head);
-	raddr_t at;
+	const struct piece *piece;
+	raddr_t loop;
 
 	if (!head)
 		return -EFAULT;
@@ -67,23 +88,20 @@ int walk_current(struct walker *w, struct thread *t, raddr_t *ret_current)
 		*ret_current = frame_u64(head, abi->tstate.frame);
 		return 0;
 	}
-	at = frame_u64(head, abi->tstate.cframe);
-	for (uint32_t i = 0; i < t->copy.cframe_count; i++) {
-		const struct piece *piece = &w->plan->pieces[t->copy.cframes + i];
-
-		if (piece->from != at + (uint64_t)abi->tstate.cframe_frame)
-			continue;
-		if (!piece->ok)
-			return -EAGAIN;
-		for (uint32_t k = 0; k < t->cframe_count; k++)
-			if (t->cframes[k].frame == at)
-				t->cframes[k].used_tick = w->tick;
-		*ret_current = frame_u64(w->plan->memory + piece->at, 0);
-		return 0;
+	loop = frame_u64(head, abi->tstate.cframe);
+	piece = cframe_piece(w, t, loop);
+	if (!piece) {
+		thread_want_cframe(t, loop, w->tick);
+		w->grew = true;
+		return -EAGAIN;
 	}
-	thread_want_cframe(t, at, w->tick);
-	w->grew = true;
-	return -EAGAIN;
+	if (!piece->ok)
+		return -EAGAIN;
+	for (uint32_t k = 0; k < t->cframe_count; k++)
+		if (t->cframes[k].frame == loop)
+			t->cframes[k].used_tick = w->tick;
+	*ret_current = frame_u64(w->plan->memory + piece->at, 0);
+	return 0;
 }
 
 static void reverse(struct pystack *stack)

@@ -68,6 +68,8 @@ int walk_current(struct walker *w, struct thread *t, raddr_t *ret_current);
 
 /* To 3.12: the run of the interpreter's loop that the thread is in (tstate.cframe), from the copy. 0: it is not told. */
 raddr_t walk_loop(const struct walker *w, const struct thread *t);
+/* The same where its current frame was copied, and is this one; else 0. */
+raddr_t walk_loop_running(const struct walker *w, const struct thread *t, raddr_t frame);
 
 /* The data stack, outermost frame first (3.11+): into t->seen. *ret_leaf is the innermost frame's address (0: empty
  * stack). 0, -EAGAIN (torn, or something outside the guess, which now belongs to it), -EPROTO (makes no sense). */

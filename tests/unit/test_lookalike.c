@@ -186,21 +186,29 @@ Test(lookalike, what_is_gone)
 	end();
 }
 
+enum { LOOPS = 4 };
+static raddr_t loops[LOOPS]; /* those that C began within others later */
+
 /* As in 3.12, whose thread state names the run of the interpreter's loop, and no frame. */
 static void begin_with_loops(void)
 {
 	begin();
 	fake.w.abi = fake.abi;
 	fake.t->tstate = fake_alloc((size_t)fake.abi->tstate.bytes);
-	fake.t->agreed = true;
+	for (int i = 0; i < LOOPS; i++) /* the C stack grows downwards */
+		loops[LOOPS - 1 - i] = fake_alloc(64);
 	alike.instant.current = 0;
 }
 
-static void in_loop(raddr_t loop)
+/* The thread is in this run of it, whose current frame is that one. */
+static void in_loop(raddr_t loop, raddr_t frame)
 {
+	fake_put_u64(loop + (uint64_t)fake.abi->tstate.cframe_frame, frame);
 	fake_put_u64(fake.t->tstate + (uint64_t)fake.abi->tstate.cframe, loop);
 	plan_clear(fake.w.plan);
 	thread_plan_state(fake.t, fake.abi, fake.w.plan);
+	fake.t->copy.cframes = plan_add(fake.w.plan, loop + (uint64_t)fake.abi->tstate.cframe_frame, 8);
+	fake.t->copy.cframe_count = 1;
 	cr_assert_eq(plan_read(fake.w.plan, &fake.target->remote), 0);
 }
 
@@ -216,20 +224,20 @@ static raddr_t found_in(raddr_t loop)
 Test(lookalike, what_c_calls_runs_in_a_loop_of_its_own)
 {
 	begin_with_loops();
-	in_loop(0x8000);
+	in_loop(loops[1], alike.frame);
 	met(alike.first, FAKE_AT_LOAD, 1);
-	cr_expect_eq(found_in(0x8000), alike.first);
-	cr_expect_eq(found_in(0x9000), alike.first, "it is not known whose loop that is");
-	in_loop(0x9000);
+	cr_expect_eq(found_in(loops[1]), alike.first);
+	cr_expect_eq(found_in(loops[0]), alike.first, "it is not known whose loop that is");
+	in_loop(loops[0], fake.handle);
 	fake.t->seen.depth = 0;
 	push(fake.handle, fake.handle_code, FAKE_AT_LOAD);
 	lookalike_learn(&fake.w, fake.t, true);
-	cr_expect_eq(found_in(0x9000), fake.handle_code, "C makes its frame, or gives it back");
-	cr_expect_eq(found_in(0x8000), alike.first);
+	cr_expect_eq(found_in(loops[0]), fake.handle_code, "C makes its frame, or gives it back");
+	cr_expect_eq(found_in(loops[1]), alike.first);
 	cr_expect_eq(found_in(0), alike.first, "it was not told which loop it was");
-	in_loop(0x7000);
+	in_loop(loops[2], alike.frame);
 	met(alike.second, FAKE_AT_LOAD, 1);
-	cr_expect_eq(found_in(0x7000), alike.second, "it has ended, and lay there before");
+	cr_expect_eq(found_in(loops[2]), alike.second, "it has ended, and lay there before");
 	end();
 }
 
@@ -237,20 +245,19 @@ Test(lookalike, what_c_calls_runs_in_a_loop_of_its_own)
 Test(lookalike, what_is_called_directly_runs_in_its_callers_loop)
 {
 	begin_with_loops();
-	in_loop(0x8000);
+	in_loop(loops[1], alike.frame);
 	fake.t->seen.depth = 0;
 	push(fake.handle, fake.handle_code, FAKE_AT_CALL_EX);
 	push(alike.frame, alike.second, FAKE_AT_LOAD);
 	fake.t->seen.frames[1].direct = true;
 	lookalike_learn(&fake.w, fake.t, true);
-	in_loop(0x7000);
+	in_loop(loops[2], alike.frame);
 	met(alike.first, FAKE_AT_LOAD, 1);
-	cr_expect_eq(found_in(0x7000), alike.first);
-	cr_expect_eq(found_in(0x8000), alike.second);
-	fake.t->agreed = false; /* that loop is of another instant than the stack */
-	in_loop(0x6000);
+	cr_expect_eq(found_in(loops[2]), alike.first);
+	cr_expect_eq(found_in(loops[1]), alike.second);
+	in_loop(loops[3], fake.handle); /* of another instant than the stack */
 	met(alike.first, FAKE_AT_LOAD, 1);
-	cr_expect_eq(found_in(0x8000), alike.second);
-	cr_expect_eq(found_in(0x6000), alike.first);
+	cr_expect_eq(found_in(loops[1]), alike.second);
+	cr_expect_eq(found_in(loops[3]), alike.first);
 	end();
 }
