@@ -81,10 +81,7 @@ void fake_coroutine_begin(unsigned minor)
 	cr_assert_eq(codes_new(&fake.target->codes, fake.abi, fake.target->symbols), 0);
 	cr_assert_not_null(thread_apart(fake.t));
 	fake.code_type = fake_type(fake.abi, "code", 0);
-	fake.chunk = fake_alloc(CHUNK_BYTES);
-	fake.t->chunks = calloc(1, sizeof(*fake.t->chunks));
-	fake.t->chunks[0] = (struct chunk){.base = fake.chunk, .size_bytes = CHUNK_BYTES, .copy_bytes = CHUNK_BYTES};
-	fake.t->chunk_count = 1;
+	fake.chunk = fake_data_stack(fake.t, CHUNK_BYTES, CHUNK_BYTES);
 	cr_assert_eq(edges_new(&fake.target->edges, true), 0);
 	fake.w = (struct walker){.abi = fake.abi,
 	                         .remote = &fake.target->remote,

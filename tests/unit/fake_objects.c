@@ -2,6 +2,7 @@
 #include "tests/unit/fake_objects.h"
 
 #include <criterion/criterion.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -189,4 +190,15 @@ raddr_t fake_dict(const struct pyabi *abi, enum fake_keys kind, const raddr_t *k
 		fake_put_u64(dict + (raddr_t)abi->dict.values, array);
 	}
 	return dict;
+}
+
+raddr_t fake_data_stack(struct thread *t, uint32_t bytes, uint32_t copy_bytes)
+{
+	raddr_t base = fake_alloc(bytes);
+
+	t->chunks = calloc(1, sizeof(*t->chunks));
+	cr_assert_not_null(t->chunks);
+	t->chunks[0] = (struct chunk){.base = base, .size_bytes = bytes, .copy_bytes = copy_bytes};
+	t->chunk_count = 1;
+	return base;
 }

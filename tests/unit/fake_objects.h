@@ -9,6 +9,7 @@
 
 #include "sampler/pyabi/pyabi.h"
 #include "sampler/remote.h"
+#include "sampler/thread.h"
 
 enum fake_layout { FAKE_38, FAKE_311, FAKE_312, FAKE_313, FAKE_LAYOUTS };
 
@@ -36,5 +37,7 @@ raddr_t fake_int(const struct pyabi *abi, uint64_t value);
 raddr_t fake_keys(const struct pyabi *abi, enum fake_keys kind, const raddr_t *keys, const raddr_t *values, size_t count);
 /* A dict object; with FAKE_SPLIT with an array of values. */
 raddr_t fake_dict(const struct pyabi *abi, enum fake_keys kind, const raddr_t *keys, const raddr_t *values, size_t count);
+/* A data stack of one chunk, of which copy_bytes are copied, for a thread that has none; owned by it. Its address. */
+raddr_t fake_data_stack(struct thread *t, uint32_t bytes, uint32_t copy_bytes);
 
 #endif

@@ -52,12 +52,11 @@ static void begin(void)
 	fake_reset();
 	abi = pyabi_table(3, 11);
 	code_type = fake_type(abi, "code", 0);
-	chunk = fake_alloc(CHUNK_BYTES);
+	plan = (struct plan){0};
+	thread = (struct thread){0};
+	chunk = fake_data_stack(&thread, CHUNK_BYTES, CHUNK_BYTES);
 	top = chunk + CHUNK_FIRST;
 	previous = 0;
-	plan = (struct plan){0};
-	thread = (struct thread){.chunks = calloc(1, sizeof(struct chunk)), .chunk_count = 1};
-	thread.chunks[0] = (struct chunk){.base = chunk, .size_bytes = CHUNK_BYTES, .copy_bytes = CHUNK_BYTES};
 	walker = (struct walker){.abi = abi, .remote = fake_remote(), .plan = &plan, .tick = 1, .now_ns = 1};
 	cr_assert_eq(symtab_new(&symbols), 0);
 	cr_assert_eq(codes_new(&walker.codes, abi, symbols), 0);

@@ -20,7 +20,7 @@ static const uint8_t bytecode[][2] = {
 
 static struct pyabi layout;
 static const struct pyabi *const abi = &layout;
-static raddr_t code_type, chunk, top, previous;
+static raddr_t code_type, top, previous;
 static struct walker walker;
 static struct thread thread;
 static struct plan plan;
@@ -40,20 +40,15 @@ static raddr_t make_code(const char *name)
 	return code;
 }
 
-static void put_frame(raddr_t frame, raddr_t code, int64_t offset)
-{
-	fake_put_u64(frame + (uint64_t)abi->frame.code, code);
-	fake_put_u64(frame + (uint64_t)abi->frame.previous, previous);
-	fake_put_u64(frame + (uint64_t)abi->frame.instr, code + (uint64_t)(abi->code.bytecode + offset));
-	previous = frame;
-}
-
 /* The next frame on the data stack, linked to the frame or shim before it. */
 static raddr_t push(raddr_t code, int64_t offset)
 {
 	raddr_t frame = top;
 
-	put_frame(frame, code, offset);
+	fake_put_u64(frame + (uint64_t)abi->frame.code, code);
+	fake_put_u64(frame + (uint64_t)abi->frame.previous, previous);
+	fake_put_u64(frame + (uint64_t)abi->frame.instr, code + (uint64_t)(abi->code.bytecode + offset));
+	previous = frame;
 	top = frame + (uint64_t)abi->frame.bytes + 8 * (LOCALS + STACK_SLOTS);
 	return frame;
 }
@@ -75,12 +70,10 @@ static void begin(void)
 	fake_reset();
 	cr_assert_eq(pyabi_from_debug_offsets(&layout, words_3_14, sizeof(words_3_14) / sizeof(*words_3_14), &fault), 0);
 	code_type = fake_type(abi, "code", 0);
-	chunk = fake_alloc(CHUNK_BYTES);
-	top = chunk + CHUNK_FIRST;
-	previous = 0;
 	plan = (struct plan){0};
-	thread = (struct thread){.chunks = calloc(1, sizeof(struct chunk)), .chunk_count = 1};
-	thread.chunks[0] = (struct chunk){.base = chunk, .size_bytes = CHUNK_BYTES, .copy_bytes = 2048};
+	thread = (struct thread){0};
+	top = fake_data_stack(&thread, CHUNK_BYTES, 2048) + CHUNK_FIRST;
+	previous = 0;
 	walker = (struct walker){.abi = abi, .remote = fake_remote(), .plan = &plan, .now_ns = 1};
 	cr_assert_eq(symtab_new(&symbols), 0);
 	cr_assert_eq(codes_new(&walker.codes, abi, symbols), 0);
