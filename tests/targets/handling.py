@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Handles exceptions for a part of its time that it measures itself: handling.py TABLE KIND; the kinds are the functions below.
-Row 0: [ns while an exception is handled, ns while none is, 0, 0]. Runs on 3.6 to 3.15."""
+Row 0: [ns while an exception is handled, ns while none is, 0, 0], which is all of its time. Runs on 3.6 to 3.15."""
 import asyncio
 import sys
 import time
@@ -10,14 +10,22 @@ import truth
 WORDS = truth.table(sys.argv[1], 1)
 times = [0.0, 0.0]
 clock = time.perf_counter
+last = [clock(), 1]  # when the last call of spend() ended, and its row
 
 
 def spend(row, milliseconds):
     begin = clock()
-    while clock() < begin + milliseconds / 1000:
-        pass
-    times[row] += clock() - begin
+    # The event loop, up to 2 % of the time, runs with none in hand whatever its coroutines have.
+    between = 0 if row == last[1] == 0 and sys.argv[2] != "coroutines" else 1
+    times[between] += begin - last[0]
+    end = begin
+    while end < begin + milliseconds / 1000:
+        end = clock()
+    times[row] += end - begin
+    last[0] = end
+    last[1] = row
     WORDS[row] = int(times[row] * 1e9)
+    WORDS[between] = int(times[between] * 1e9)
 
 
 def in_hand(milliseconds):
