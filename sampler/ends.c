@@ -28,7 +28,9 @@ void ends_note(struct ends *ends, const struct end *end)
 		way++;
 	if (is_same(&set[way], end)) {
 		noted.met += set[way].met;
+		noted.copied += set[way].copied;
 		noted.told = set[way].told;
+		noted.gone = set[way].gone;
 		if (!noted.loop)
 			noted.loop = set[way].loop;
 	}
@@ -36,7 +38,9 @@ void ends_note(struct ends *ends, const struct end *end)
 	set[0] = noted;
 	for (uint32_t i = 0; noted.met > MET_MAX && i < ENDS_WAYS; i++) {
 		set[i].met /= 2;
+		set[i].copied /= 2;
 		set[i].told /= 2;
+		set[i].gone /= 2;
 	}
 }
 

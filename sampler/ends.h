@@ -21,8 +21,10 @@ struct end {
 	raddr_t frame, code;  /* the function's; code 0: nothing is known */
 	raddr_t loop;         /* to 3.12: the run of the interpreter's loop that it was last met in (tstate.cframe); 0: not known */
 	uint64_t content;     /* what its code says (struct code): another one can come to lie there */
-	uint32_t met;         /* how often it was innermost in a copy, lately, … */
-	uint32_t told;        /* … and how often it was said to have run */
+	uint32_t met;         /* how often it was innermost in a copy, lately */
+	uint32_t copied;      /* of the looks that are counted (lookalike.h): in so many it was, … */
+	uint32_t told;        /* … in so many it was said to have run, … */
+	uint32_t gone;        /* … and of these, in so many another frame lay there, or none */
 	struct end_call calls[END_CALLS]; /* that led to it, the latest first */
 };
 

@@ -6,13 +6,11 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/hash.h"
 #include "sampler/heaplook.h"
 #include "sampler/links.h"
 #include "sampler/lookalike.h"
 #include "sampler/running.h"
 
-#define LEARN_OF    4 /* of so many looks, one is remembered for where its frames end */
 #define SETTLED_NS  (100 * NS_PER_MS)
 #define STANDS      5  /* reads in which the thread state and the frames disagree in the same way, after the first */
 
@@ -243,8 +241,8 @@ static int walk_instants(struct walker *w, struct thread *t, raddr_t current)
 	if (err && err != -EAGAIN)
 		return err;
 	running_note(w, t);
-	if (!err && hash_u64(w->tick) % LEARN_OF == 0)
-		lookalike_learn(w, t, false);
+	if (!err)
+		lookalike_count(w, t);
 	running = running_find(w, t, current);
 	w->ran = running.code;
 	w->resumer = running.resumer;

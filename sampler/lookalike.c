@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sampler/lookalike.h"
 
+#include "base/hash.h"
+
 #define LEARNT_FRAMES 3  /* of a stack, from the innermost on */
 #define OFTEN         32 /* times as often: this tells more than where the callers stand, which may be in a loop */
+#define COUNTED_OF    4  /* of so many looks, one is counted */
+#define GONE_OF       8  /* of so many times that it was told, it was gone when it was copied at least once: else the copies show it as often as it runs */
 #define SHORT_OF      16 /* what is told less often by one part in so many is told next */
 
 /* What had called a frame of t->seen; NULL: it is not in t->seen. */
@@ -46,7 +50,13 @@ static raddr_t generator_below(const struct thread *t, uint32_t frame)
 	return thread_in_chunks(t, t->seen.frames[frame].frame) ? 0 : t->seen.frames[frame].code;
 }
 
-void lookalike_learn(const struct walker *w, const struct thread *t, bool proven)
+/* Whether what is copied and what is told is counted in this look. Both are in the same ones, so that they differ by nothing but what was called and left in between. */
+static bool is_counted(const struct walker *w)
+{
+	return hash_u64(w->tick) % COUNTED_OF == 0;
+}
+
+static void learn(const struct walker *w, const struct thread *t, bool proven, bool counted)
 {
 	bool exact = w->abi->tstate.cframe == ABSENT;
 	uint32_t depth = t->seen.depth;
@@ -55,7 +65,7 @@ void lookalike_learn(const struct walker *w, const struct thread *t, bool proven
 	for (uint32_t i = depth; i-- > 0 && i + LEARNT_FRAMES >= depth && thread_in_chunks(t, t->seen.frames[i].frame);) {
 		const struct pyframe *frame = &t->seen.frames[i], *caller = caller_of(w, t, frame);
 		const struct code *code = codes_find(w->codes, frame->code);
-		struct end end = {.generator = generator_below(t, i), .met = i + 1 == depth};
+		struct end end = {.generator = generator_below(t, i), .met = i + 1 == depth, .copied = i + 1 == depth && counted};
 
 		if (!code)
 			return;
@@ -71,11 +81,22 @@ void lookalike_learn(const struct walker *w, const struct thread *t, bool proven
 		note(w, t, end, frame, proven);
 		if (caller && thread_in_chunks(t, caller->frame)) { /* which was current when this one was pushed */
 			end.current = caller->frame;
-			end.met = 0;
+			end.met = end.copied = 0;
 			note(w, t, end, caller, proven);
 		}
 		note(w, t, (struct end){.current = frame->frame, .generator = end.generator}, frame, proven);
 	}
+}
+
+void lookalike_learn(const struct walker *w, const struct thread *t, bool proven)
+{
+	learn(w, t, proven, false);
+}
+
+void lookalike_count(const struct walker *w, const struct thread *t)
+{
+	if (is_counted(w))
+		learn(w, t, false, true);
 }
 
 enum passed { CALL_GONE, CALL_AHEAD, CALL_HERE, CALL_PASSED };
@@ -115,10 +136,10 @@ static enum passed passed(const struct view *v, const struct end *end, uint32_t 
 	return call->offset < offset ? CALL_PASSED : call->offset == offset ? CALL_HERE : CALL_AHEAD;
 }
 
-/* Whether one was told less often than the other, for as often as they were met. */
+/* Whether one was told less often than the other, for as often as they were copied. */
 static bool is_short(const struct end *a, const struct end *b)
 {
-	return (uint64_t)a->told * b->met * SHORT_OF < (uint64_t)b->told * a->met * (SHORT_OF - 1);
+	return (uint64_t)a->told * b->copied * SHORT_OF < (uint64_t)b->told * a->copied * (SHORT_OF - 1);
 }
 
 /* Whether a call was made later than another one, in a round of what made both, or of what called that. */
@@ -159,11 +180,12 @@ static bool is_at(const struct walker *w, const struct end *known, const struct 
 	return ends_is_at(known, place) && codes_content(w->codes, known->code) == known->content;
 }
 
-static struct running as_running(struct end *end)
+static struct running as_running(const struct walker *w, struct end *end, bool gone)
 {
 	if (!end)
 		return (struct running){0};
-	end->told++;
+	end->told += is_counted(w);
+	end->gone += gone && is_counted(w);
 	return (struct running){.frame = end->frame, .code = end->code};
 }
 
@@ -184,7 +206,7 @@ static struct running find_of(const struct walker *w, const struct thread *t, co
 		if (!found || is_later(&v, &known[i], found))
 			found = &known[i];
 	}
-	return as_running(found);
+	return as_running(w, found, true);
 }
 
 static struct running find(const struct walker *w, const struct thread *t, const struct instant *instant, raddr_t end)
@@ -217,9 +239,10 @@ struct running lookalike_other(const struct walker *w, const struct thread *t, c
 		    (!found || passed(&v, &known[i], 0) == CALL_HERE))
 			found = &known[i];
 	for (uint32_t i = 0; i < ENDS_WAYS && found; i++)
-		if (is_at(w, &known[i], &place) && known[i].code != found->code && is_short(&known[i], found) && passed(&v, &known[i], 0) == CALL_PASSED)
+		if (is_at(w, &known[i], &place) && known[i].code != found->code && known[i].gone * GONE_OF > known[i].told &&
+		    is_short(&known[i], found) && passed(&v, &known[i], 0) == CALL_PASSED)
 			found = &known[i];
-	return found ? as_running(found) : now;
+	return found ? as_running(w, found, false) : now;
 }
 
 enum in_loop { LOOP_UNKNOWN, LOOP_THIS, LOOP_WITHIN, LOOP_AROUND };

@@ -2,7 +2,8 @@
 /* Which of several functions ran. Where the thread state's words name an instant (running.h), functions look alike whose frames begin and end at the same
  * places; and when frames are copied, 0.4 µs later, another one may lie there. What the stacks showed that were met whole is remembered (ends.h), with
  * the calls that led there: what ended last is what its caller has called last, of what it has passed by now. Where that holds for several, the copies, each of
- * which is of one instant, too, tell how often each is met; so often each is told in the end. */
+ * which is of one instant, too, tell how often each is met; so often each is told in the end. What is always still there when it is copied is told then, and
+ * only then: how long it runs is too long to be counted on, as that of a thread that waits for the GIL in one of them. */
 #ifndef SAMPLED_SAMPLER_LOOKALIKE_H
 #define SAMPLED_SAMPLER_LOOKALIKE_H
 
@@ -18,6 +19,9 @@ struct instant {
 /* Remembers where the innermost frames of the whole stack in t->seen end, and what had called them. `proven`: its calls are known; else its generators may
  * not stand where it shows them. */
 void lookalike_learn(const struct walker *w, const struct thread *t, bool proven);
+
+/* The same for a look at an instant, before it is told who ran then. In some of them it is counted which lay there when the frames were copied. */
+void lookalike_count(const struct walker *w, const struct thread *t);
 
 /* What is remembered to end there, and at the current frame at all; code 0: nothing. */
 struct running lookalike_find(const struct walker *w, const struct thread *t, const struct instant *instant);

@@ -49,7 +49,7 @@ static void met(raddr_t code, int64_t offset, int times)
 	push(fake.handle, fake.handle_code, offset);
 	push(alike.frame, code, FAKE_AT_LOAD);
 	while (times-- > 0)
-		lookalike_learn(&fake.w, fake.t, true);
+		lookalike_count(&fake.w, fake.t);
 }
 
 /* The same where task(), which handle() has resumed, has called it. */
@@ -131,7 +131,7 @@ Test(lookalike, of_several_that_were_passed_each_has_its_share)
 	end();
 }
 
-/* What lies there for as long as it is met is told each time; what is told too often by that makes way. */
+/* What lies there when it is copied is told; what is told too often by that makes way for what mostly is gone by then. */
 Test(lookalike, what_lies_there_now_is_not_told_too_often)
 {
 	struct running now;
@@ -141,13 +141,31 @@ Test(lookalike, what_lies_there_now_is_not_told_too_often)
 	now = (struct running){.frame = alike.frame, .code = alike.second};
 	met(alike.first, FAKE_AT_LOAD, 30);
 	met(alike.second, FAKE_AT_CALL_EX, 10);
+	stands(FAKE_AT_RETURN);
+	for (int i = 0; i < 400; i++)
+		seconds += found() == alike.second;
 	stands(FAKE_AT_CALL_EX);
 	for (int i = 0; i < 400; i++)
 		seconds += lookalike_other(&fake.w, fake.t, &alike.instant, now).code == alike.second;
-	cr_expect_geq(seconds, 90);
-	cr_expect_leq(seconds, 110);
+	cr_expect_geq(seconds, 180);
+	cr_expect_leq(seconds, 220);
 	apart_note(fake.t->apart, fake.task, 64, 1);
 	cr_expect_eq(lookalike_other(&fake.w, fake.t, &alike.instant, now).code, alike.second, "how often things are met tells nothing there");
+	end();
+}
+
+/* However often a thread was copied as it waited in one of them, or by chance. */
+Test(lookalike, what_always_is_still_there_is_told)
+{
+	struct running now;
+
+	begin();
+	now = (struct running){.frame = alike.frame, .code = alike.second};
+	met(alike.first, FAKE_AT_LOAD, 30);
+	met(alike.second, FAKE_AT_CALL_EX, 10);
+	stands(FAKE_AT_CALL_EX);
+	for (int i = 0; i < 400; i++)
+		cr_expect_eq(lookalike_other(&fake.w, fake.t, &alike.instant, now).code, alike.second);
 	end();
 }
 
