@@ -168,7 +168,7 @@ static int walk_frames(struct walker *w, struct thread *t, raddr_t current)
 	raddr_t leaf;
 	int err;
 
-	w->chase = apart_any(t->apart);
+	w->chase = thread_is_apart(t);
 	for (;;) {
 		err = walk_up(w, t, current, &leaf);
 		if (err == -EPROTO)

@@ -167,7 +167,7 @@ static bool is_later(const struct view *v, const struct end *a, const struct end
 			return false;
 		if (one != other && (one == CALL_PASSED || other == CALL_PASSED))
 			return one == CALL_PASSED;
-		if (one == CALL_PASSED && !apart_any(v->t->apart)) /* all that is copied is of one instant */
+		if (one == CALL_PASSED && !thread_is_apart(v->t)) /* all that is copied is of one instant */
 			return is_short(a, b);
 		if (one == other && one != CALL_GONE)
 			return is_behind(a, b, i + 1);
@@ -232,7 +232,7 @@ struct running lookalike_other(const struct walker *w, const struct thread *t, c
 	struct end *known = ends_find(w->ends, &place), *found = NULL;
 	struct view v = {.w = w, .t = t};
 
-	if (apart_any(t->apart))
+	if (thread_is_apart(t))
 		return now;
 	for (uint32_t i = 0; i < ENDS_WAYS; i++)
 		if (is_at(w, &known[i], &place) && known[i].code == now.code && known[i].frame == now.frame &&

@@ -144,7 +144,7 @@ int owed_put_off(struct target *target, struct thread *t, const struct walker *w
 	                    .function = ran.function,
 	                    .frame = w->expected,
 	                    .context = ran.context,
-	                    .plain = w->whole && !apart_any(t->apart),
+	                    .plain = w->whole && !thread_is_apart(t),
 	                    .t_first_ns = w->now_ns,
 	                    .t_last_ns = w->now_ns,
 	                    .weight_ns = weight_ns};

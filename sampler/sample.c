@@ -88,6 +88,8 @@ static void accept(struct target *target, struct thread *t, const struct walker 
 		t->generation = target->near.generation;
 	if (t->seen.apart)
 		note_resumed(target, t);
+	if (!near_stood(target, t))
+		thread_note_on(t, walk_passes_steady(w));
 	if (w->abi->frames == FRAMES_HEAP)
 		heaplook_accepted(w, t);
 	else
@@ -145,7 +147,7 @@ static bool shows_leaf(const struct target *target, const struct walker *w, cons
 static int sample_running(struct target *target, struct thread *t, struct walker *w, uint64_t weight_ns, bool fresh,
                           struct ran *ran, uint16_t *ret_status)
 {
-	int looks = target->callees || (apart_any(t->apart) && target->interval_ns) ? OUTSIDE_LOOKS : 1, err;
+	int looks = target->callees || (thread_is_apart(t) && target->interval_ns) ? OUTSIDE_LOOKS : 1, err;
 
 	w->plan = &target->plan;
 	for (int i = 0, grown = 0;; w->grew ? grown++ : i++) {
@@ -185,7 +187,7 @@ static int sample_running(struct target *target, struct thread *t, struct walker
 		if (ran->function && ran->handled == HANDLED_UNKNOWN && target->options->exceptions)
 			ran->handled = handled_ask(target, t, w->plan);
 		if ((err != -EAGAIN && err != -EPROTO) || i == RETRIES || grown == GROWTHS || w->exhausted ||
-		    (ran->function && i + grown + 1 >= looks && (w->whole || apart_any(t->apart) || target->callees) && !heaplook_stands(w)))
+		    (ran->function && i + grown + 1 >= looks && (w->whole || thread_is_apart(t) || target->callees) && !heaplook_stands(w)))
 			break;
 		target->facts.retries[w->grew ? RETRY_GUESS : w->why]++;
 	}
@@ -240,7 +242,7 @@ static void sample_thread(struct target *target, struct thread *t, struct walker
 	else if (err != -EINPROGRESS)
 		sample_lose(target, err, weight_ns);
 	thread_prune(t, target->tick);
-	if (ran.function && !(w->whole && !apart_any(t->apart)))
+	if (ran.function && !(w->whole && !thread_is_apart(t)))
 		burst_look(target, t, w);
 	burst_learn(target, t, w);
 }

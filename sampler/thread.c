@@ -164,7 +164,7 @@ bool thread_plan(struct thread *t, const struct pyabi *abi, struct plan *plan, u
 		return plan_heap(t, abi, plan, tick, order) && plan_head(t, abi, plan) && plan_heap_again(t, abi, plan) &&
 		       plan_chunks(t, plan);
 	if ((order == PLAN_TELL && t->looks >= FIRST_LOOKS && abi->tstate.cframe == ABSENT) ||
-	    (order != PLAN_LEARN && apart_any(t->apart))) {
+	    (order != PLAN_LEARN && thread_is_apart(t))) {
 		if (!plan_head(t, abi, plan))
 			return false;
 		t->copy.head_first = true;
@@ -211,6 +211,20 @@ struct apart *thread_apart(struct thread *t)
 	if (!t->apart)
 		t->apart = calloc(1, sizeof(*t->apart));
 	return t->apart;
+}
+
+void thread_note_on(struct thread *t, bool passed)
+{
+	const struct plain *seen = &t->seen_plain;
+
+	if ((!passed || seen->count == 0) && !t->seen.apart) /* that is not known of what was read again to prove a call */
+		return;
+	if (seen->count < t->seen.depth || seen->shims != t->on.shims ||
+	    memcmp(seen->called_by_c, t->on.called_by_c, seen->shims * sizeof(*seen->called_by_c)) != 0)
+		t->on_same = 0;
+	else if (t->on_same < ON_SAME)
+		t->on_same++;
+	t->on = *seen;
 }
 
 static bool is_in_order(const struct thread *t)

@@ -115,6 +115,8 @@ struct thread {
 	uint32_t
 		same; /* so many outermost frames of `seen` are those of `last`: the copies do not differ up to there */
 	struct plain seen_plain, last_plain;
+	struct plain on;   /* of the latest sample that was all plain: the shims that it lay on */
+	uint32_t on_same;  /* so many samples in a row were, on the same ones; up to ON_SAME */
 	uint64_t generation;             /* of code objects, at the latest accepted sample */
 	uint64_t t_checked_ns;           /* when all its code objects were last looked at */
 	struct disagreement {            /* of the latest walk */
@@ -162,6 +164,7 @@ struct thread {
 	uint64_t gil_waited_ns; /* when it was last seen blocked on the GIL */
 };
 
+#define ON_SAME     32
 #define FIRST_LOOKS 64 /* at a thread: what lies outside its data stack is not known yet */
 
 enum plan_order {
@@ -169,6 +172,13 @@ enum plan_order {
 	PLAN_TELL,   /* the same; and since 3.13, where it names the current frame, it always does, after the first looks */
 	PLAN_LEARN,  /* it always comes behind the data stack: right before what it is to agree with */
 };
+
+/* Whether its stack has anything outside the data stack that comes and goes. The shims that a thread lies on as long as it runs, since 3.14 that of
+ * Context.run() (Thread.run, Lib/threading.py), do not. */
+static inline bool thread_is_apart(const struct thread *t)
+{
+	return apart_any(t->apart) && t->on_same < ON_SAME;
+}
 
 /* Adds what this thread's sample must read and notes in t->copy where it will be. The data stack comes first, but for that: a line of
  * memory that was read stops the target for a moment when it next stores there, and what is copied in that moment is no random one.
@@ -198,6 +208,8 @@ void thread_want_cframe(struct thread *t, raddr_t cframe, uint64_t tick);
 void thread_prune(struct thread *t, uint64_t tick);
 /* Keeps the copy of the data stack in this plan, which t->seen was found in, for thread_find_same(). */
 void thread_keep_copy(struct thread *t, const struct plan *plan);
+/* Notes the shims that an accepted sample lies on; `passed`: those that are steady were not read for it. */
+void thread_note_on(struct thread *t, bool passed);
 /* How many of the outermost frames of t->last, all of them plain, lie where this plan's copy is the same as the kept one. */
 uint32_t thread_find_same(struct thread *t, const struct plan *plan, uint32_t frame_bytes);
 /* Drops the chunks from the `count`th on. */

@@ -50,6 +50,14 @@ struct walker {
 		entries; /* of the latest chain: runs of the interpreter's loop that it takes, those without a visible frame, too */
 };
 
+#define STEADY_OF 8 /* of so many looks one reads a shim that was always met on the same frame */
+
+/* Whether walk_up() does not read such shims in this look. To 3.13 a frame that C called does not say that it was left, and they are always read. */
+static inline bool walk_passes_steady(const struct walker *w)
+{
+	return w->abi->call_mark != CALL_MARK_STACKTOP && w->tick % STEADY_OF != 0;
+}
+
 /* The copy of a frame wherever the thread's pieces have it, or NULL; hint: where in the guess to look first. *ret_bytes: how many
  * there are from its beginning on. */
 const uint8_t *walk_copy(const struct walker *w, const struct thread *t, raddr_t frame, uint32_t hint,

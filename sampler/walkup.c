@@ -20,7 +20,6 @@
  * oracles' shares agree best with those of the stopped programs (tests/oracle/run --bias; 3.11 to 3.15). */
 #define LEFT_OF      4
 #define SHIMS_MAX    256 /* below the outermost frame */
-#define STEADY_OF    8   /* of so many looks one reads a shim that was always met on the same frame */
 
 struct climb {
 	struct walker *w;
@@ -95,8 +94,7 @@ static bool is_current(const struct climb *c, raddr_t frame)
  * called does not. */
 static bool is_called_steadily(const struct climb *c, const uint8_t *bytes, raddr_t caller)
 {
-	return c->w->abi->call_mark != CALL_MARK_STACKTOP && c->w->tick % STEADY_OF != 0 &&
-	       apart_is_steady(c->t->apart, frame_previous(c->w->abi, bytes), caller);
+	return walk_passes_steady(c->w) && apart_is_steady(c->t->apart, frame_previous(c->w->abi, bytes), caller);
 }
 
 /* Does a data-stack frame called from `caller` begin here? Directly (from C, too, in 3.11), or through a shim that links to

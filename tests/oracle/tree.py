@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A tree of functions, each with one caller and one call line: tree.py short (calls of 100 ns) or long (of 20 µs)."""
+"""A tree of functions, each with one caller and one call line: tree.py short (calls of 100 ns), long (of 20 µs), or context (short, called by C for
+good: Context.run(), below each thread since 3.14)."""
+import contextvars
 import sys
 
 # Node: (function, {marker of the call line: nodes called there}); "" lists the nodes that a stack begins with. tests/oracle/grammar.py
@@ -105,4 +107,6 @@ def forest():
 
 sys.stdout.write("READY\n")
 sys.stdout.flush()
+if sys.argv[1:] == ["context"]:
+    contextvars.copy_context().run(forest)  #@ forest
 forest()  #@ forest

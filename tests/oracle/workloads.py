@@ -19,6 +19,7 @@ import together  # noqa: E402
 # name: (program, arguments, seconds of witness; 0 where the stacks hold nothing of the standard library)
 WORKLOADS = {
     "tree": ("tree.py", ["short"], 0),
+    "context": ("tree.py", ["context"], 0),
     "tree20us": ("tree.py", ["long"], 0),
     "alternate": ("alternate.py", [], 0),
     "middle": ("middle.py", [], 0),

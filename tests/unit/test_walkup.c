@@ -7,7 +7,7 @@
 #include "tests/unit/debug_words.h"
 #include "tests/unit/fake_objects.h"
 
-enum { CHUNK_BYTES = 16384, LOCALS = 2, STACK_SLOTS = 3, CALLED_BY_C = 1, LOOKS_STEADY = 16, STEADY_OF = 8 };
+enum { CHUNK_BYTES = 16384, LOCALS = 2, STACK_SLOTS = 3, CALLED_BY_C = 1, LOOKS_STEADY = 16 };
 /* Bytes from the first instruction of each function here: RESUME, LOAD_FAST, CALL, RETURN_VALUE. */
 enum { AT_LOAD = 2, AT_CALL = 14, AT_RETURN = 24 };
 
@@ -101,6 +101,7 @@ static void look(void)
 	cr_assert(plan_reserve(&plan, CHUNK_BYTES));
 	cr_assert_eq(plan_read(&plan, walker.remote), 0);
 	cr_assert_eq(walk_up(&walker, &thread, top, &leaf), 0);
+	thread_note_on(&thread, walk_passes_steady(&walker));
 	thread_keep_copy(&thread, &plan);
 	cr_assert(stack_copy(&thread.last, &thread.seen, thread.seen.depth));
 	thread.last_plain = thread.seen_plain;
@@ -130,10 +131,25 @@ Test(walkup, who_was_called_by_c_stays_known, .init = begin, .fini = end)
 	for (uint32_t i = 0; i < 2 * STEADY_OF; i++) {
 		fake_put_u64(thread.seen.frames[CALLED_BY_C].frame + (uint64_t)abi->frame.bytes + 8, i);
 		look();
-		if (walker.tick % STEADY_OF == 0) /* it is read then */
+		if (!walk_passes_steady(&walker))
 			continue;
 		cr_expect_eq(thread.seen_plain.count, 3);
 		cr_expect_eq(thread.seen_plain.shims, 1, "look %u", i);
 		cr_expect_eq(thread.seen_plain.called_by_c[0], CALLED_BY_C);
 	}
+}
+
+Test(walkup, what_a_thread_lies_on_for_good_does_not_come_and_go, .init = begin, .fini = end)
+{
+	run_in_context(LOOKS_STEADY);
+	cr_expect(apart_any(thread.apart));
+	cr_expect(thread_is_apart(&thread), "not for long enough");
+	for (uint32_t i = 0; i < 2 * ON_SAME; i++)
+		look();
+	cr_expect(apart_any(thread.apart));
+	cr_expect_not(thread_is_apart(&thread));
+	thread.seen.apart = true;
+	thread.seen_plain.count--;
+	thread_note_on(&thread, true);
+	cr_expect(thread_is_apart(&thread), "a generator ran");
 }
