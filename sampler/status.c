@@ -8,10 +8,10 @@
 #include "sampler/special.h"
 
 #define ASK_NS     (200 * NS_PER_US) /* the kernel is asked about a thread no more often than this */
+#define WORKS_NS   (1 * NS_PER_MS)   /* nor than this about one that holds the GIL and has moved within ASK_NS, since its latest sample */
 #define ASK_PART   8                 /* a still one again after this part of the time for which it has stayed the same, … */
 #define WAITS_PART 16                /* … or after this part where somebody has waited for the GIL, or been given it, since */
 #define ASK_MAX_NS (100 * NS_PER_MS) /* but no later than this */
-#define WAITER_NS  (10 * NS_PER_MS)  /* a still one that waits for the GIL after so long: that it waits on is known, and it is on a CPU but to look up */
 #define WOKEN_NS                                                                                                       \
 	(5 * NS_PER_MS) /* a waiter looks up every 5 ms (sys.getswitchinterval()) and may not get a CPU at once */
 #define STATUS_ACTIVE_BIT (1u << 4) /* PyThreadState._status.active (Include/cpython/pystate.h, 3.12+) */
@@ -64,11 +64,14 @@ bool status_is_due(const struct thread *t, uint64_t now_ns)
 }
 
 /* Asks the kernel, unless it was asked a moment ago. A thread that moved since is running. */
-static int ask(struct thread *t, uint64_t now_ns)
+static int ask(struct thread *t, bool holds_gil, uint64_t now_ns)
 {
-	if (status_is_due(t, now_ns))
+	bool moved = has_moved(t);
+	bool works = holds_gil && moved && t->run.count > 0 && now_ns - t->run.t_last_ns < ASK_NS;
+
+	if (now_ns - t->oncpu.asked_ns >= (works ? WORKS_NS : ASK_NS))
 		return oncpu_ask(&t->oncpu, now_ns);
-	if (t->oncpu.state != ONCPU_UNKNOWN && has_moved(t))
+	if (t->oncpu.state != ONCPU_UNKNOWN && moved)
 		t->oncpu.state = ONCPU_RUNNABLE;
 	return 0;
 }
@@ -102,14 +105,16 @@ int status_of(struct target *target, struct thread *t, const struct walker *w, u
 	const uint8_t *head = plan_bytes(w->plan, t->copy.head);
 	const struct interp *interp = target_interp(target, t->interp);
 	uint16_t status = 0;
+	bool holds;
 
 	if (!head)
 		return -EFAULT;
-	if (!w->stands && ask(t, w->now_ns) == -ESRCH) {
+	holds = holds_gil(target, t, head);
+	if (!w->stands && ask(t, holds, w->now_ns) == -ESRCH) {
 		status_gone(target, t);
 		return -ESRCH;
 	}
-	if (holds_gil(target, t, head))
+	if (holds)
 		status |= STATUS_GIL;
 	else if (waits_for_gil(target, t, interp, head))
 		status |= STATUS_GIL_WAIT;
@@ -140,7 +145,8 @@ static bool is_due(const struct target *target, const struct thread *t, const st
 	uint64_t since_ns = now_ns - t->oncpu.asked_ns, same_ns = now_ns - t->state_ns;
 	bool waits = interp && interp->gil_seen.t_waits_ns > t->oncpu.asked_ns;
 
-	if (since_ns < (is_blocked_for_gil(target, t, interp) ? WAITER_NS : ASK_NS))
+	/* One that waits for the GIL, and has not been given it, waits on; it is on a CPU but to look up. */
+	if (since_ns < (is_blocked_for_gil(target, t, interp) ? ASK_MAX_NS : ASK_NS))
 		return false;
 	return t->oncpu.state == ONCPU_RUNNABLE || since_ns >= same_ns / (waits ? WAITS_PART : ASK_PART) ||
 	       since_ns >= ASK_MAX_NS;
