@@ -173,11 +173,11 @@ enum plan_order {
 	PLAN_LEARN,  /* it always comes behind the data stack: right before what it is to agree with */
 };
 
-/* Whether its stack has anything outside the data stack that comes and goes. The shims that a thread lies on as long as it runs, since 3.14 that of
+/* Whether its stack has anything outside the data stack, now or lately, that comes and goes. The shims that a thread lies on as long as it runs, since 3.14 that of
  * Context.run() (Thread.run, Lib/threading.py), do not. */
 static inline bool thread_is_apart(const struct thread *t)
 {
-	return apart_any(t->apart) && t->on_same < ON_SAME;
+	return apart_any(t->apart) && (t->on_same < ON_SAME || t->apart->count > t->on.shims);
 }
 
 /* Adds what this thread's sample must read and notes in t->copy where it will be. The data stack comes first, but for that: a line of

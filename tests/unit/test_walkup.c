@@ -148,6 +148,9 @@ Test(walkup, what_a_thread_lies_on_for_good_does_not_come_and_go, .init = begin,
 		look();
 	cr_expect(apart_any(thread.apart));
 	cr_expect_not(thread_is_apart(&thread));
+	apart_note(thread.apart, thread.tstate + 4096, 64, walker.tick);
+	cr_expect(thread_is_apart(&thread), "something else was met, whole or not");
+	thread.apart->count--;
 	thread.seen.apart = true;
 	thread.seen_plain.count--;
 	thread_note_on(&thread, true);
