@@ -111,6 +111,12 @@ def send_queued(pid, numbers, seconds, interval=0.001):
     return sent
 
 
+def stolen():
+    """Clock ticks that the machine's host has taken from its CPUs (proc(5), "steal")."""
+    with open("/proc/stat") as file:
+        return int(file.readline().split()[8])
+
+
 def taken(running, path, numbers):
     """{number: (count, latencies in ns)} that the target wrote after SIGUSR2."""
     with contextlib.suppress(FileNotFoundError):
