@@ -3,6 +3,7 @@
 target's work by the counters that it keeps in a shared file."""
 import contextlib
 import os
+import random
 import re
 import select
 import shutil
@@ -21,6 +22,7 @@ WEB = os.path.join(support.CACHE, "web")  # what setup-web gets
 INSIDE = "/mnt"  # where the working directory is mounted in a root of its own
 READY_TIMEOUT_S = 120
 TOOL_TIMEOUT_S = 120
+WINDOW_S, SETTLE_S = 0.05, 0.005  # of measuring what the target loses, and before it
 LEARNT_S = 3.0  # sampler/burst.c: a tenth of the time until that is 0.3 s
 DEEP_FRAMES = 5000  # of the worker of deep5000, at least
 ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
@@ -239,36 +241,35 @@ def profile(tool, target, rate_hz, seconds):
     return figures
 
 
-def rates_between(before, after):
-    """(work a CPU second, work a wall second)."""
-    done, cpu, wall = (b - a for a, b in zip(before, after))
-    return done / cpu, done / wall
+def window(target, run, works):
+    """What the target did in a moment in which the profiler works, or is stopped: (work, CPU seconds, wall seconds)."""
+    run.process.send_signal(signal.SIGCONT if works else signal.SIGSTOP)
+    time.sleep(SETTLE_S)
+    before = target.work()
+    time.sleep(WINDOW_S)
+    return tuple(b - a for a, b in zip(before, target.work()))
 
 
 def slowdown(tool, target, rate_hz, seconds, pairs):
-    """What the target loses: pairs of (without, with), each `with` against the mean of the stretches on both sides of it.
-    Shares of its work a CPU second (what reading it costs it) and a wall second (and what it has to share)."""
-    without, with_tool = [], []
-    for pair in range(pairs + 1):
-        before = target.work()
-        time.sleep(seconds)
-        without.append(rates_between(before, target.work()))
-        if pair == pairs:
-            break
-        begin_s = begin_of(tool, rate_hz)
-        run = Run(tool, target, rate_hz, seconds_for(tool, begin_s + seconds))
-        try:
-            run.sleep_until(begin_s)
-            before = target.work()
-            run.sleep_until(begin_s + seconds - 0.02)
-            with_tool.append(rates_between(before, target.work()))
-            run.finish()
-        finally:
-            run.close()
-    return [
-        {
-            "slower_cpu": 1 - 2 * with_tool[pair][0] / (without[pair][0] + without[pair + 1][0]),
-            "slower_wall": 1 - 2 * with_tool[pair][1] / (without[pair][1] + without[pair + 1][1]),
-        }
-        for pair in range(pairs)
-    ]
+    """What the target loses while it is read: shares of its work a CPU second (what reading it costs it) and a wall second (and what it has to share).
+    One run of the profiler, which is stopped (SIGSTOP) for half of the windows, in turns: the target's pace changes by a tenth from one second to the next."""
+    if tool.holds:
+        raise Failed("it holds the target, and so cannot itself be stopped")
+    windows = round(seconds / WINDOW_S)
+    begin_s = begin_of(tool, rate_hz)
+    losses = []
+    run = Run(tool, target, rate_hz, seconds_for(tool, begin_s + pairs * windows * 2 * (SETTLE_S + WINDOW_S) * 1.1))
+    try:
+        run.sleep_until(begin_s)
+        for _ in range(pairs):
+            sums = {works: [0.0, 0.0, 0.0] for works in (False, True)}
+            for _ in range(windows):
+                for works in random.sample((False, True), 2):
+                    sums[works] = [a + b for a, b in zip(sums[works], window(target, run, works))]
+            without, found = sums[False], sums[True]
+            losses.append({"slower_" + kind: 1 - found[0] / found[by] * without[by] / without[0] for kind, by in (("cpu", 1), ("wall", 2))})
+        run.process.send_signal(signal.SIGCONT)
+        run.finish()
+    finally:
+        run.close()
+    return losses

@@ -18,7 +18,7 @@ SLOWDOWN = "depth10"
 QUICK_LEFT_OUT = [
     "py-spy, and exact mode (Tachyon --blocking)",
     "at fixed rates: all but depth10, threads16, web and the large ones; Austin at fixed rates, its bias, and the large ones",
-    "what the target loses to the peers, and at 1 kHz; three pairs instead of ten",
+    "what the target loses to the peers, and at 1 kHz",
 ]
 
 

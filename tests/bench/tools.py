@@ -32,12 +32,13 @@ def find(pattern, text):
 
 class Tool:
     """name: in tables. lead_s: after this much it certainly samples. interrupt: it is ended by SIGINT, not by its own clock.
-    stacks: how to read what it writes, or None."""
+    holds: it stops the target. stacks: how to read what it writes, or None."""
 
     name = ""
     stacks = None
     lead_s = 0.3
     interrupt = False
+    holds = False
     whole_seconds = False
 
     def missing(self):
@@ -134,6 +135,7 @@ class TachyonBlocking(Tachyon):
 
     name = "Tachyon --blocking"
     extra = ["--blocking"]
+    holds = True
 
 
 class Austin(Tool):

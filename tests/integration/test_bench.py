@@ -2,6 +2,7 @@
 """The bench's own reading: other profilers' stacks in one form, and goals that are met, missed or not measured; and the tool that makes its input."""
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -12,6 +13,7 @@ import support
 
 sys.path[:0] = [os.path.join(support.TOP, "tests", "bench"), os.path.join(support.TOP, "tests", "oracle")]
 import goals  # noqa: E402
+import measure  # noqa: E402
 import service_credit  # noqa: E402
 import stacks  # noqa: E402
 import summary  # noqa: E402
@@ -124,6 +126,36 @@ class Credit(unittest.TestCase):
 
     def test_nothing_in_common(self):
         self.assertEqual(self.wrong([(7, True, {"a": (1, 0)})], [(8, True, {"a": (1, 0)})]), {})
+
+
+class Neighbour(tools.Tool):
+    """Nothing but work on the target's CPU."""
+
+    interrupt = True
+
+    def command(self, target, _rate_hz, _seconds, _output):
+        return [sys.executable, "-c", "import os\nos.sched_setaffinity(0, %r)\nwhile True: pass" % os.sched_getaffinity(target.pid)]
+
+    def parse(self, _text, _threads):
+        return {"seconds": None}
+
+
+class Slowdown(unittest.TestCase):
+    def test_a_neighbour(self):
+        """Half the wall time is lost to who works on the same CPU, and with it half the work, but next to none of what a CPU second does."""
+        python = max((python for python in support.pythons() if not python.root), key=lambda python: python.version, default=None)
+        if not python or python.version < (3, 7):
+            self.skipTest("no Python of this host from 3.7 was found")
+        place = measure.Workplace([python])
+        self.addCleanup(place.close)
+        with measure.Target(place, python, "depth8") as target:
+            losses = measure.slowdown(Neighbour(), target, 1000, 1, 5)
+            with self.assertRaises(measure.Failed):
+                measure.slowdown(tools.TachyonBlocking(None), target, 1000, 1, 5)
+        self.assertEqual(len(losses), 5)
+        wall, cpu = (statistics.median(loss["slower_" + kind] for loss in losses) for kind in ("wall", "cpu"))
+        self.assertGreater(wall, 0.3, losses)
+        self.assertLess(cpu, 0.5 * wall, losses)
 
 
 class MakeRecording(cli.Folder):
