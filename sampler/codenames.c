@@ -29,7 +29,8 @@ static void read_callnames(struct codes *codes, const struct pyabi *abi, const s
 	code->callnames_read = true;
 	if (bytes && remote_read(r, code->bytecode, bytes, code->bytecode_bytes) == 0)
 		count = callnames_find_all(abi, r, code->names, code->consts, code->owner, bytes, code->bytecode_bytes, &code->callnames);
-	code->callname_count = count > 0 ? (uint32_t)count : 0;
+	/* The names of one that went meanwhile may be others'. */
+	code->callname_count = count > 0 && codes_is_alive(codes, r, code) ? (uint32_t)count : 0;
 	free(bytes);
 	codes_decoded(codes, started_ns);
 }

@@ -31,6 +31,7 @@
 #define CO_COROUTINE  0x80
 #define CO_NESTED     0x10
 #define CO_GENERATORS (0x20 | CO_COROUTINE | 0x200)
+#define POOL_BYTES (1u << 16) /* of obmalloc, at most: blocks of one have addresses that differ in lower bits only */
 #define NO_CODE_NS (50 * NS_PER_MS) /* so long an address is not tried again */
 
 struct no_code { /* what lately proved to be no code object */
@@ -412,6 +413,30 @@ static void read_sites(const struct codes *c, const struct remote *r, const uint
 	free(bytes);
 }
 
+static int read_head(const struct codes *c, const struct remote *r, raddr_t addr, uint8_t *head)
+{
+	return remote_read(r, addr, head, (size_t)c->abi->code.bytes);
+}
+
+/* Reads the head of an entry's object once more; whether it is that of the same one still, or what is left of it. */
+static bool read_same(const struct codes *c, const struct remote *r, const struct code *code, uint8_t *head)
+{
+	return read_head(c, r, code->addr, head) == 0 && identity_of(c->abi, head) == code->identity;
+}
+
+/* An object begins with its count of references (Include/object.h): none while what it refers to is given up, and a block that obmalloc
+ * has got back begins with the next such one of its pool, or none (Objects/obmalloc.c). malloc writes over the type, too. */
+bool codes_is_alive(const struct codes *c, const struct remote *r, const struct code *code)
+{
+	uint8_t head[PYABI_CODE_MAX];
+	uint64_t references;
+
+	if (!read_same(c, r, code, head))
+		return false;
+	references = frame_u64(head, 0);
+	return (uint32_t)references != 0 && (references ^ code->addr) >= POOL_BYTES;
+}
+
 static int decode(struct codes *c, const struct remote *r, raddr_t addr, struct code *code)
 {
 	const struct pyabi *abi = c->abi;
@@ -419,7 +444,7 @@ static int decode(struct codes *c, const struct remote *r, raddr_t addr, struct 
 	int32_t first_line;
 	int err;
 
-	err = remote_read(r, addr, head, (size_t)abi->code.bytes);
+	err = read_head(c, r, addr, head);
 	if (err)
 		return err;
 	if (!is_code_type(c, r, addr, frame_u64(head, abi->type.type)))
@@ -444,7 +469,15 @@ static int decode(struct codes *c, const struct remote *r, raddr_t addr, struct 
 	bytecode_read(c->abi, r, code);
 	read_sites(c, r, head, code);
 	read_lines(c, r, frame_u64(head, abi->code.linetable), code);
-	return read_symbol(c, r, head, code);
+	err = read_symbol(c, r, head, code);
+	if (err)
+		return err;
+	/* The names of one that went meanwhile may be others' by then, while it looks as it did. */
+	if (!codes_is_alive(c, r, code)) {
+		symtab_unref(c->symbols, code->symbol);
+		return -EAGAIN;
+	}
+	return 0;
 }
 
 bool codes_may_decode(const struct codes *c)
@@ -503,8 +536,7 @@ bool codes_is_same(struct codes *c, const struct remote *r, struct code *code, u
 {
 	uint8_t head[PYABI_CODE_MAX];
 
-	if (remote_read(r, code->addr, head, (size_t)c->abi->code.bytes) != 0 ||
-	    identity_of(c->abi, head) != code->identity)
+	if (!read_same(c, r, code, head))
 		return false;
 	code->checked_ns = now_ns;
 	code->generation = generation;

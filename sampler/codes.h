@@ -73,9 +73,11 @@ void codes_free(struct codes *codes);
 struct code *codes_find(const struct codes *codes, raddr_t addr);
 /* What a decoded one says, as a hash (struct code, content); 0: not seen yet. */
 uint64_t codes_content(const struct codes *codes, raddr_t addr);
-/* Decodes the object at addr. 0, or -EPROTO (no code object can be read there), -ENOMEM, -ENOSPC (not now: the time allowed for decoding
- * in this tick is used up). */
+/* Decodes the object at addr. 0, or -EPROTO (no code object can be read there), -EAGAIN (it went while it was read), -ENOMEM, -ENOSPC (not
+ * now: the time allowed for decoding in this tick is used up). */
 int codes_load(struct codes *codes, const struct remote *r, raddr_t addr, uint64_t now_ns, struct code **ret_code);
+/* Whether an entry's object is there still, so that what it refers to is its own. */
+bool codes_is_alive(const struct codes *codes, const struct remote *r, const struct code *code);
 /* Compares the identity of an entry with the target. */
 bool codes_is_same(struct codes *codes, const struct remote *r, struct code *code, uint64_t generation, uint64_t now_ns);
 /* The same. 0: the same still; -ESTALE: another object lies there, or none; the entry is retired. */

@@ -26,6 +26,7 @@ raddr_t fake_function(const char *name)
 {
 	raddr_t code = fake_alloc((size_t)fake.abi->code.bytecode + sizeof(bytecode));
 
+	fake_put_u64(code, 1); /* ob_refcnt */
 	fake_put_u64(code + (uint64_t)fake.abi->type.type, fake.code_type);
 	fake_put_u64(code + 16, sizeof(bytecode) / 2); /* ob_size */
 	fake_put_u64(code + (uint64_t)fake.abi->code.qualname, fake_str(fake.abi, name));

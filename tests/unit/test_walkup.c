@@ -30,6 +30,7 @@ static raddr_t make_code(const char *name)
 {
 	raddr_t code = fake_alloc((size_t)abi->code.bytecode + sizeof(bytecode));
 
+	fake_put_u64(code, 1); /* ob_refcnt */
 	fake_put_u64(code + (uint64_t)abi->type.type, code_type);
 	fake_put_u64(code + 16, sizeof(bytecode) / 2); /* ob_size */
 	fake_put_u64(code + (uint64_t)abi->code.qualname, fake_str(abi, name));
