@@ -23,6 +23,7 @@ INSIDE = "/mnt"  # where the working directory is mounted in a root of its own
 READY_TIMEOUT_S = 120
 TOOL_TIMEOUT_S = 120
 WINDOW_S, SETTLE_S = 0.05, 0.005  # of measuring what the target loses, and before it
+SPARE = 1.25  # all windows may take longer than they should by so much
 LEARNT_S = 3.0  # sampler/burst.c: a tenth of the time until that is 0.3 s
 DEEP_FRAMES = 5000  # of the worker of deep5000, at least
 ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
@@ -163,9 +164,12 @@ class Run:
             left = self.start + offset_s - time.monotonic()
             if left <= 0:
                 return
-            if self.process.poll() is not None:
-                raise Failed("%s ended early: %s" % (self.tool.name, self.text()[-200:].strip()))
+            self.must_live()
             time.sleep(min(left, 0.1))
+
+    def must_live(self):
+        if self.process.poll() is not None:
+            raise Failed("%s ended early: %s" % (self.tool.name, self.text()[-200:].strip()))
 
     def text(self):
         self.log.seek(0)
@@ -243,6 +247,7 @@ def profile(tool, target, rate_hz, seconds):
 
 def window(target, run, works):
     """What the target did in a moment in which the profiler works, or is stopped: (work, CPU seconds, wall seconds)."""
+    run.must_live()
     run.process.send_signal(signal.SIGCONT if works else signal.SIGSTOP)
     time.sleep(SETTLE_S)
     before = target.work()
@@ -258,7 +263,7 @@ def slowdown(tool, target, rate_hz, seconds, pairs):
     windows = round(seconds / WINDOW_S)
     begin_s = begin_of(tool, rate_hz)
     losses = []
-    run = Run(tool, target, rate_hz, seconds_for(tool, begin_s + pairs * windows * 2 * (SETTLE_S + WINDOW_S) * 1.1))
+    run = Run(tool, target, rate_hz, seconds_for(tool, begin_s + pairs * windows * 2 * (SETTLE_S + WINDOW_S) * SPARE))
     try:
         run.sleep_until(begin_s)
         for _ in range(pairs):
