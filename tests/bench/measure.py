@@ -25,6 +25,7 @@ TOOL_TIMEOUT_S = 120
 WINDOW_S, SETTLE_S = 0.05, 0.005  # of measuring what the target loses, and before it
 SPARE = 1.25  # all windows may take longer than they should by so much
 LEARNT_S = 3.0  # sampler/burst.c: a tenth of the time until that is 0.3 s
+THREAD_WORDS, CHUNK_BYTES = 64, 16384  # of a PyThreadState, which is larger; DATA_STACK_CHUNK_SIZE of Python/pystate.c
 DEEP_FRAMES = 5000  # of the worker of deep5000, at least
 ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
@@ -104,9 +105,11 @@ class Target:
             command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, cwd="/", preexec_fn=on_cpu(0)
         )
         self.pid = self.process.pid
-        if not select.select([self.process.stdout], [], [], READY_TIMEOUT_S)[0] or self.process.stdout.readline() != b"READY\n":
+        up = select.select([self.process.stdout], [], [], READY_TIMEOUT_S)[0] and self.process.stdout.readline().split()
+        if not up or up[0] != b"READY":
             self.stop()
             raise Failed("%s did not get ready under %s" % (name, python))
+        self.thread_state = int(up[1], 16)
         time.sleep(0.3)  # threads start, code gets specialised
         self.threads = thread_count(self.pid)
 
@@ -118,6 +121,22 @@ class Target:
 
     def heap(self):
         return heap_of(self.pid)
+
+    def copied(self):
+        """What a sampler that stops nothing has to copy of its thread, [(address, bytes)]: the thread state as far as the three words
+        (first chunk, top, limit) of its data stack, and that stack's first chunk as far as it is used (Include/cpython/pystate.h, from 3.11 on). Empty where there is more, or not known."""
+        with open("/proc/%d/mem" % self.pid, "rb", buffering=0) as memory:
+
+            def words(address, count):
+                memory.seek(address)
+                return struct.unpack("%dQ" % count, memory.read(8 * count))
+
+            for number, chunk in enumerate(words(self.thread_state, THREAD_WORDS) if self.thread_state else ()):
+                with contextlib.suppress(OSError, OverflowError, struct.error):
+                    if chunk and chunk % 4096 == 0 and words(chunk, 2) == (0, CHUNK_BYTES):
+                        tops = [words(self.thread_state + 8 * number, 2)[1] - chunk for _ in range(1000)]
+                        return [(self.thread_state, 8 * (number + 3)), (chunk, max(tops))]
+        return []
 
     def judged(self, tool, output, report):
         """What can be said of the stacks that a profiler wrote: of a deep one, how many of all are whole."""
@@ -147,7 +166,7 @@ class Run:
 
     def __init__(self, tool, target, rate_hz, seconds):
         self.tool, self.target, self.rate_hz, self.seconds = tool, target, rate_hz, seconds
-        self.output = target.place.path("profile.out")
+        self.output = target.place.path("profile-%s.out" % tool.name)
         self.peak = 0
         self.log = tempfile.TemporaryFile()
         command = tool.command(target, rate_hz, seconds, self.output)
@@ -195,7 +214,7 @@ class Run:
         sampled_s = time.monotonic() - self.start
         while self.process.poll() is None:
             self.look_at_memory()
-            if time.monotonic() - self.start > TOOL_TIMEOUT_S:
+            if time.monotonic() - self.start > self.seconds + TOOL_TIMEOUT_S:
                 raise Failed("%s did not end" % self.tool.name)
             time.sleep(0.01)
         try:
@@ -245,36 +264,51 @@ def profile(tool, target, rate_hz, seconds):
     return figures
 
 
-def window(target, run, works):
-    """What the target did in a moment in which the profiler works, or is stopped: (work, CPU seconds, wall seconds)."""
-    run.must_live()
-    run.process.send_signal(signal.SIGCONT if works else signal.SIGSTOP)
+def window(target, run):
+    """What the target did in a moment in which this profiler works, or none does: (work, CPU seconds, wall seconds)."""
+    if run:
+        run.process.send_signal(signal.SIGCONT)
     time.sleep(SETTLE_S)
     before = target.work()
     time.sleep(WINDOW_S)
-    return tuple(b - a for a, b in zip(before, target.work()))
+    after = target.work()
+    if run:
+        run.process.send_signal(signal.SIGSTOP)
+    return [b - a for a, b in zip(before, after)]
 
 
-def slowdown(tool, target, rate_hz, seconds, pairs):
-    """What the target loses while it is read: shares of its work a CPU second (what reading it costs it) and a wall second (and what it has to share).
-    One run of the profiler, which is stopped (SIGSTOP) for half of the windows, in turns: the target's pace changes by a tenth from one second to the next."""
-    if tool.holds:
-        raise Failed("it holds the target, and so cannot itself be stopped")
+def lost(work, without):
+    """The share by which less was done than without a profiler, a CPU second and a wall second: what being read costs, and what it has to share besides."""
+    return {"slower_" + kind: 1 - work[0] / work[by] * without[by] / without[0] for kind, by in (("cpu", 1), ("wall", 2))}
+
+
+def slowdowns(chosen, target, rate_hz, seconds, pairs, failed):
+    """What the target loses while it is read: {tool's name: [figures, one dict a pair]}. All tools run at once, but are stopped (SIGSTOP) in all windows but their
+    own, in turns: the target's pace changes by a tenth from one second to the next, and what a line of memory costs that goes to another CPU and back by several
+    times from one minute to the next. failed(tool, why) is told of those without figures."""
     windows = round(seconds / WINDOW_S)
-    begin_s = begin_of(tool, rate_hz)
-    losses = []
-    run = Run(tool, target, rate_hz, seconds_for(tool, begin_s + pairs * windows * 2 * (SETTLE_S + WINDOW_S) * SPARE))
-    try:
-        run.sleep_until(begin_s)
-        for _ in range(pairs):
-            sums = {works: [0.0, 0.0, 0.0] for works in (False, True)}
+    begin_s = max(begin_of(tool, rate_hz) for tool in chosen) * len(chosen)  # they share a CPU so long
+    whole_s = begin_s + pairs * windows * (len(chosen) + 1) * (SETTLE_S + WINDOW_S) * SPARE
+    losses = {}
+    with contextlib.ExitStack() as closing:
+        runs = []
+        for tool in chosen:
+            runs.append(Run(tool, target, rate_hz, seconds_for(tool, whole_s)))
+            closing.callback(runs[-1].close)
+        time.sleep(begin_s)
+        for run in runs:
+            run.process.send_signal(signal.SIGSTOP)
+        sums = [{run: [0.0, 0.0, 0.0] for run in [None] + runs} for _ in range(pairs)]
+        for pair in sums:
             for _ in range(windows):
-                for works in random.sample((False, True), 2):
-                    sums[works] = [a + b for a, b in zip(sums[works], window(target, run, works))]
-            without, found = sums[False], sums[True]
-            losses.append({"slower_" + kind: 1 - found[0] / found[by] * without[by] / without[0] for kind, by in (("cpu", 1), ("wall", 2))})
-        run.process.send_signal(signal.SIGCONT)
-        run.finish()
-    finally:
-        run.close()
+                for run in random.sample(list(pair), len(pair)):
+                    pair[run] = [a + b for a, b in zip(pair[run], window(target, run))]
+        for run in runs:
+            try:
+                run.must_live()
+                run.process.send_signal(signal.SIGCONT)
+                run.finish()
+                losses[run.tool.name] = [lost(pair[run], pair[None]) for pair in sums]
+            except Failed as error:
+                failed(run.tool, str(error))
     return losses

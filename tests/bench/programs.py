@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The programs that `make bench` profiles: programs.py NAME [FILE].
 
-Prints READY on a line when it is up, then works until SIGTERM, at which it prints `WORK n` and ends. FILE, when given, is an
+Prints READY and the address of its thread's state, or 0, on a line when it is up, then works until SIGTERM, at which it prints `WORK n` and ends. FILE, when given, is an
 array of 64-bit counters, one a worker, which the workers keep up to date: that is how the bench sees what a profiler costs its
 target while both run. One unit of work is short (about a millisecond), so that counting it is no load of its own."""
 import asyncio
@@ -64,7 +64,7 @@ def depth(frames):
     """<module>, start, at_depth…, the lambda, burn, calls, add: add, where it is most of the time, stands `frames` deep."""
 
     def start():
-        ready()
+        ready(thread_state())
         at_depth(frames - 5, lambda: burn(0))
 
     return start
@@ -307,8 +307,17 @@ WORKLOADS = {
 }
 
 
-def ready():
-    print("READY", flush=True)
+def thread_state():
+    """The address of this thread's PyThreadState, for the bench to find what a sampler has to copy."""
+    import ctypes
+
+    get = ctypes.pythonapi.PyThreadState_Get
+    get.restype = ctypes.c_void_p
+    return get()
+
+
+def ready(thread=0):
+    print("READY %x" % thread, flush=True)
 
 
 def finish(_number, _frame):

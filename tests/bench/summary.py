@@ -10,7 +10,7 @@ from goals import (
     OURS, TACHYON, Side, above_the_limit, at_least, at_most, good_times_tachyon, never_above, none_seen, of_the_limit,
     percent_shown, small_fraction_of, ticks_below_the_limit, times_tachyon,
 )
-from tools import LIMIT, UNTHROTTLED
+from tools import LIMIT, SAME_LINES, UNTHROTTLED
 
 EXACT = "Exact mode (a target that is stopped for each sample) has no row: make bench-native measures it; --full shows Tachyon's on the oracles."
 PEERS = [TACHYON, "Austin", "py-spy", "Tachyon --blocking"]
@@ -69,10 +69,11 @@ def lost_work(rows):
 
 
 class Row:
-    """figure: what ratios are made of, or None; more: whether more of it is better; value: what goes into the JSON."""
+    """figure: what ratios are made of, or None; more: whether more of it is better; value: what goes into the JSON; limit: whose figures are the
+    machine's limit."""
 
-    def __init__(self, title, workload, rate, cell, *goals, figure=None, more=False, value=None):
-        self.title, self.workload, self.rate, self.cell, self.goals = title, workload, rate, cell, goals
+    def __init__(self, title, workload, rate, cell, *goals, figure=None, more=False, value=None, limit=LIMIT):
+        self.title, self.workload, self.rate, self.cell, self.goals, self.limit = title, workload, rate, cell, goals, limit
         self.figure, self.more, self.value = figure, more, value or figure
 
 
@@ -101,7 +102,7 @@ def bias_row(title, workload):
 
 def slowdown_row(title, rate, most):
     goals = [at_most("slower_cpu", most, percent_shown)] if most else []
-    return Row(title, "depth10", rate, lost_work, *goals, value="slower_cpu")
+    return Row(title, "depth10", rate, lost_work, *goals, value="slower_cpu", limit=SAME_LINES)
 
 
 def memory_row(title, workload, rate):
@@ -169,7 +170,7 @@ def one_row(row, figures, missing):
     found.update(cells={}, tools={}, times={})
     for tool in [OURS] + PEERS + [LIMIT]:
         side = main if tool in (OURS, LIMIT) else Side(figures, python_of(figures, tool), row.workload, row.rate)
-        rows = side.rows(tool)
+        rows = side.rows(row.limit if tool == LIMIT else tool)
         text = row.cell(rows)
         found["cells"][tool] = text or why_absent(missing, tool, row.workload)
         if text:

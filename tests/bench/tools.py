@@ -10,6 +10,7 @@ import stacks
 
 UNTHROTTLED = 0  # as a rate
 LIMIT = "bare loop"
+SAME_LINES = "bare loop, same lines"
 # What stands for "as fast as it can" where a tool wants a number.
 VERY_HIGH_HZ = 1_000_000
 SCALES = {"": 1.0, "k": 1e3, "M": 1e6}
@@ -77,6 +78,16 @@ class Bare(Tool):
         (wall_ns,) = find(r"wall_ns=(\d+)", text)
         (snapshots,) = find(r"(?:ticks|reads)=(\d+)", text)
         return {"snapshots": int(snapshots), "seconds": int(wall_ns) / 1e9}
+
+
+class SameLines(Bare):
+    """These loops, reading the very lines that a sampler has to copy, which the target stores to all the time: what it loses by that alone."""
+
+    name = SAME_LINES
+
+    def command(self, target, rate_hz, seconds, output):
+        how = ["read"] if rate_hz == UNTHROTTLED else ["sleep", str(rate_hz)]
+        return [self.program] + how + ["%g" % seconds, str(target.pid)] + ["%x:%d" % piece for piece in target.copied()]
 
 
 class Sampled(Tool):

@@ -79,6 +79,12 @@ class Goals(unittest.TestCase):
         self.assertFalse(goals.none_seen("impossible")(side)["met"])
         self.assertTrue(goals.none_seen("wrong_lines")(side)["met"])
 
+    def test_the_limit_of_slowdown_reads_the_same_lines(self):
+        figures = {("3.15.0", "depth10", self.RATE, tool): [{"slower_cpu": share, "slower_wall": share}]
+                   for tool, share in (("sampled", 0.04), (tools.LIMIT, 0.01), (tools.SAME_LINES, 0.03))}
+        cells = [row["cells"][tools.LIMIT] for row in summary.rows(figures, []) if "slowdown" in row["row"]]
+        self.assertEqual(cells, ["3.00 %; a wall second 3.00 %"])
+
     def test_memory_is_that_of_the_worst_round(self):
         rounds = [{"rss_bytes": size << 20} for size in (3, 4, 12)]
         side = goals.Side({("3.15.0", "depth10", 1000, "sampled"): rounds}, "3.15.0", "depth10", 1000)
@@ -131,6 +137,7 @@ class Credit(unittest.TestCase):
 class Neighbour(tools.Tool):
     """Nothing but work on the target's CPU."""
 
+    name = "neighbour"
     interrupt = True
 
     def command(self, target, _rate_hz, _seconds, _output):
@@ -138,6 +145,13 @@ class Neighbour(tools.Tool):
 
     def parse(self, _text, _threads):
         return {"seconds": None}
+
+
+class Gone(Neighbour):
+    name = "gone"
+
+    def command(self, *_args):
+        return ["true"]
 
 
 class Slowdown(unittest.TestCase):
@@ -148,11 +162,15 @@ class Slowdown(unittest.TestCase):
             self.skipTest("no Python of this host from 3.7 was found")
         place = measure.Workplace([python])
         self.addCleanup(place.close)
+        failed = []
         with measure.Target(place, python, "depth8") as target:
-            losses = measure.slowdown(Neighbour(), target, 1000, 1, 5)
-            with self.assertRaises(measure.Failed):
-                measure.slowdown(tools.TachyonBlocking(None), target, 1000, 1, 5)
+            found = measure.slowdowns([Neighbour(), Gone()], target, 1000, 1, 5, lambda tool, why: failed.append((tool.name, why)))
+            copied = target.copied()
+        losses = found.pop("neighbour")
         self.assertEqual(len(losses), 5)
+        self.assertEqual((found, [name for name, _why in failed]), ({}, ["gone"]))
+        self.assertIn("ended early", failed[0][1])
+        self.assertEqual([64 <= size <= measure.CHUNK_BYTES for _address, size in copied], [True] * (2 if python.version >= (3, 11) else 0), copied)
         wall, cpu = (statistics.median(loss["slower_" + kind] for loss in losses) for kind in ("wall", "cpu"))
         self.assertGreater(wall, 0.3, losses)
         self.assertLess(cpu, 0.5 * wall, losses)
