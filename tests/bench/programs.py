@@ -308,9 +308,11 @@ WORKLOADS = {
 
 
 def thread_state():
-    """The address of this thread's PyThreadState, for the bench to find what a sampler has to copy."""
-    import ctypes
-
+    """The address of this thread's PyThreadState, for the bench to find what a sampler has to copy; 0 of a Python that was built without ctypes."""
+    try:
+        import ctypes
+    except ImportError:
+        return 0
     get = ctypes.pythonapi.PyThreadState_Get
     get.restype = ctypes.c_void_p
     return get()
