@@ -41,11 +41,15 @@ def cpu_s(pid):
 
 def on_cpu(number):
     """For preexec_fn: with two CPUs or more the target has one and the profiler another, so that they do run at the same time;
-    sharing one, a profiler would only ever see a target that stands still. None where there is but one CPU."""
+    sharing one, a profiler would only ever see a target that stands still. SIGINT, which ends some, is ignored in what a shell runs in the background."""
     cpus = sorted(os.sched_getaffinity(0))
-    if len(cpus) < 2:
-        return None
-    return lambda: os.sched_setaffinity(0, {cpus[number]})
+
+    def begin():
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        if len(cpus) > 1:
+            os.sched_setaffinity(0, {cpus[number]})
+
+    return begin
 
 
 def peak_rss_bytes(pid):
