@@ -141,8 +141,8 @@ static int measure_sleep(uint64_t hz, double seconds, struct reading *reading)
 		if (woken_ns >= due_ns)
 			due_ns += (woken_ns - due_ns) / interval_ns * interval_ns + interval_ns;
 	}
-	printf("ticks=%" PRIu64 " wall_ns=%" PRIu64 " cpu_ns=%" PRIu64 "\n", ticks, now_ns(CLOCK_MONOTONIC) - start_ns,
-	       now_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu_ns);
+	printf("ticks=%" PRIu64 " short=%" PRIu64 " wall_ns=%" PRIu64 " cpu_ns=%" PRIu64 "\n", ticks, reading->fell_short,
+	       now_ns(CLOCK_MONOTONIC) - start_ns, now_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu_ns);
 	return 0;
 }
 

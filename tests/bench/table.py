@@ -156,8 +156,8 @@ def rate_table(figures):
 
 def slowdown_table(figures):
     head = ["Python", "workload", "rate", "tool", "pairs", "work lost a CPU second %", "work lost a wall second %"]
-    rows = []
-    for (python, workload, rate, tool), found in sorted(figures.items(), key=lambda item: item[0][2]):
+    rows, pythons = [], [key[0] for key in figures]
+    for (python, workload, rate, tool), found in sorted(figures.items(), key=lambda item: (pythons.index(item[0][0]), item[0][2])):
         pairs = len(values(found, "slower_cpu"))
         if pairs:
             shown = "unthrottled" if rate == tools.UNTHROTTLED else count(rate)

@@ -89,6 +89,12 @@ class SameLines(Bare):
         how = ["read"] if rate_hz == UNTHROTTLED else ["sleep", str(rate_hz)]
         return [self.program] + how + ["%g" % seconds, str(target.pid)] + ["%x:%d" % piece for piece in target.copied()]
 
+    def parse(self, text, threads):
+        (fell_short,) = find(r"short=(\d+)", text)
+        if fell_short != "0":
+            raise Unreadable("%s of its reads fell short" % fell_short)
+        return super().parse(text, threads)
+
 
 class Sampled(Tool):
     name = "sampled"

@@ -85,6 +85,12 @@ class Goals(unittest.TestCase):
         cells = [row["cells"][tools.LIMIT] for row in summary.rows(figures, []) if "slowdown" in row["row"]]
         self.assertEqual(cells, ["3.00 %; a wall second 3.00 %"])
 
+    def test_a_control_that_reads_nothing_is_none(self):
+        control, text = tools.SameLines("limit"), "ticks=1000 short=%d wall_ns=1000000000 cpu_ns=30567876\n"
+        self.assertEqual(control.parse(text % 0, 1)["snapshots"], 1000)
+        with self.assertRaises(tools.Unreadable):
+            control.parse(text % 1, 1)
+
     def test_memory_is_that_of_the_worst_round(self):
         rounds = [{"rss_bytes": size << 20} for size in (3, 4, 12)]
         side = goals.Side({("3.15.0", "depth10", 1000, "sampled"): rounds}, "3.15.0", "depth10", 1000)
