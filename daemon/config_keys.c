@@ -128,44 +128,31 @@ const struct config_section config_sections[SECTION_COUNT] = {
 
 const struct config_section *config_find_section(const char *name, struct fault *fault)
 {
-	const char *near = NULL;
-	unsigned best = ~0U;
-	char hint[64] = "service, budget, history, dump, push, rule, trigger";
+	struct nearest near = {.word = name};
+	char hint[64];
 
 	for (size_t i = 0; i < SECTION_COUNT; i++) {
-		unsigned distance = word_distance(name, config_sections[i].name);
-
-		if (distance == 0)
+		if (strcmp(name, config_sections[i].name) == 0)
 			return &config_sections[i];
-		if (distance < best) {
-			best = distance;
-			near = config_sections[i].name;
-		}
+		nearest_offer(&near, config_sections[i].name);
 	}
-	if (word_is_near(name, best))
-		snprintf(hint, sizeof(hint), "is it [%s]?", near);
+	nearest_hint(&near, "", "service, budget, history, dump, push, rule, trigger", hint, sizeof(hint));
 	fault_set(fault, -EINVAL, hint, "[%.64s]: no such section", name);
 	return NULL;
 }
 
 static int unknown_key(const struct config_section *section, const char *name, struct fault *fault)
 {
-	const char *near = NULL;
-	unsigned best = ~0U;
-	char hint[256] = "";
+	struct nearest near = {.word = name};
+	char hint[256], all[256] = "";
 
 	for (const struct config_key *key = section->keys; key->name; key++) {
-		unsigned distance = word_distance(name, key->name);
-		size_t used = strlen(hint);
+		size_t used = strlen(all);
 
-		snprintf(hint + used, sizeof(hint) - used, "%s%s", used ? ", " : "", key->name);
-		if (distance < best) {
-			best = distance;
-			near = key->name;
-		}
+		snprintf(all + used, sizeof(all) - used, "%s%s", used ? ", " : "", key->name);
+		nearest_offer(&near, key->name);
 	}
-	if (word_is_near(name, best))
-		snprintf(hint, sizeof(hint), "is it %s?", near);
+	nearest_hint(&near, "", all, hint, sizeof(hint));
 	return fault_set(fault, -EINVAL, hint, "[%s] %.64s: no such key", section->name, name);
 }
 

@@ -16,6 +16,7 @@
 #include "daemon/ctl_talk.h"
 #include "daemon/error.h"
 #include "daemon/help.h"
+#include "daemon/nearest.h"
 #include "daemon/option_table.h"
 #include "daemon/output.h"
 #include "daemon/parse.h"
@@ -43,12 +44,18 @@ struct ctl {
 
 static int find_command(struct ctl *ctl, const char *name, struct fault *fault)
 {
-	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+	struct nearest near = {.word = name};
+	char hint[64];
+
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
 		if (strcmp(name, commands[i].name) == 0) {
 			ctl->command = &commands[i];
 			return 0;
 		}
-	return fault_set(fault, -EINVAL, "status list attach detach dump reload", "ctl %s: no such command", name);
+		nearest_offer(&near, commands[i].name);
+	}
+	nearest_hint(&near, "", "status list attach detach dump reload", hint, sizeof(hint));
+	return fault_set(fault, -EINVAL, hint, "ctl %s: no such command", name);
 }
 
 /* The words to send, from those that were read. */

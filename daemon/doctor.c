@@ -123,7 +123,7 @@ int doctor_main(int argc, char **argv)
 		if (strcmp(argv[i], "-h") == 0 || strcmp(argv[i], "--help") == 0)
 			return help_print("doctor");
 		if (argv[i][0] == '-') {
-			fault_set(&fault, -EINVAL, "sampled doctor [PID]", "%s: no such option", argv[i]);
+			fault_set(&fault, -EINVAL, "sampled doctor [PID]", "%.64s: no such option", argv[i]);
 			return error_usage(&fault);
 		}
 		if (pid || parse_pid(argv[i], &pid)) {

@@ -14,6 +14,7 @@
 #include "daemon/opening.h"
 #include "daemon/option_table.h"
 #include "daemon/option_values.h"
+#include "daemon/options.h"
 #include "daemon/parse.h"
 #include "daemon/result.h"
 #include "daemon/terminal.h"
@@ -165,6 +166,10 @@ int dump_main(int argc, char **argv)
 		{"json", .yes = &request.json},
 		{"native", .read = option_read_native, .into = &request.sampling.native, .optional = true},
 		{"blocking", .yes = &request.sampling.blocking},
+		{"locals", .refused = options_later},
+		{"async", .refused = options_later},
+		{"greenlets", .refused = options_later},
+		{"pid", 'p', .refused = options_no_pid, .hint = options_no_pid_hint},
 		{.name = NULL},
 	};
 	int first = option_table_read(rows, NULL, argc, argv, false, &action, &fault);

@@ -26,7 +26,7 @@ static const char overview[] =
 	"  sampled push [options]                   send what the service has spooled to profile stores\n"
 	"  sampled doctor [PID]                     what works here or on a process, what does not, the mend\n"
 	"\n"
-	"`sampled COMMAND --help` lists the options of a command; sampled --version prints the version.\n";
+	"`sampled help COMMAND` lists the options of a command; sampled --version prints the version.\n";
 
 static const char attach_usage[] = "sampled attach PID... [options]\n"
 				   "\n"

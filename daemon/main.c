@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "daemon/commands.h"
 #include "daemon/error.h"
 #include "daemon/help.h"
 #include "daemon/limits.h"
+#include "daemon/nearest.h"
+#include "daemon/parse.h"
 #include "daemon/terminal.h"
 
 static const struct {
@@ -16,7 +21,52 @@ static const struct {
 	{"attach", attach_main}, {"run", run_main},   {"dump", dump_main},     {"doctor", doctor_main},
 	{"daemon", daemon_main}, {"ctl", ctl_main},   {"report", report_main}, {"convert", convert_main},
 	{"diff", diff_main},     {"push", push_main}, {"top", NULL},
+	{"view", NULL},
 };
+
+enum { COMMAND_COUNT = sizeof(commands) / sizeof(commands[0]) };
+
+/* Says what may have been meant by a first word that is no command, with what stands behind it. */
+static int unknown_command(const char *name, const char *next)
+{
+	bool by_option = strcmp(name, "-p") == 0 || strncmp(name, "--pid", strlen("--pid")) == 0;
+	const char *value = strchr(name, '=');
+	const char *pid_text = !by_option ? name : value ? value + 1 : next;
+	struct nearest near = {.word = name};
+	struct fault fault;
+	char hint[128];
+	pid_t pid;
+
+	for (size_t i = 0; i < COMMAND_COUNT; i++)
+		nearest_offer(&near, commands[i].name);
+	nearest_hint(&near, "", "sampled --help lists them", hint, sizeof(hint));
+	if (pid_text && parse_pid(pid_text, &pid) == 0)
+		snprintf(hint, sizeof(hint), "sampled attach %d profiles it, sampled dump %d prints its stacks", (int)pid,
+		         (int)pid);
+	fault_set(&fault, -EINVAL, hint, name[0] == '-' ? "%.64s: a command comes first" : "%.64s: no such command", name);
+	return error_usage(&fault);
+}
+
+static int run_command(const char *name, int argc, char **argv)
+{
+	for (size_t i = 0; i < COMMAND_COUNT; i++) {
+		if (strcmp(name, commands[i].name) != 0)
+			continue;
+		if (commands[i].run)
+			return commands[i].run(argc, argv);
+		error_note("%s: not built yet", name);
+		return EXIT_USAGE;
+	}
+	return unknown_command(name, argc > 1 ? argv[1] : NULL);
+}
+
+/* sampled help [COMMAND] */
+static int help(const char *name)
+{
+	char *words[] = {(char *)name, (char *)"--help", NULL};
+
+	return name && name[0] != '-' ? run_command(name, 2, words) : help_print(NULL);
+}
 
 int main(int argc, char **argv)
 {
@@ -35,19 +85,11 @@ int main(int argc, char **argv)
 		error_note("no command (sampled --help lists them)");
 		return EXIT_USAGE;
 	}
-	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0)
+	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
 		return help_print(NULL);
-	if (strcmp(name, "--version") == 0)
+	if (strcmp(name, "help") == 0)
+		return help(argv[2]);
+	if (strcmp(name, "--version") == 0 || strcmp(name, "version") == 0)
 		return help_print_version();
-	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-		if (strcmp(name, commands[i].name) != 0)
-			continue;
-		if (commands[i].run)
-			return commands[i].run(argc - 1, argv + 1);
-		error_note("%s: not built yet (attach, run, dump, ctl, doctor, convert, report, diff, daemon and push are)",
-		           name);
-		return EXIT_USAGE;
-	}
-	error_note("%s: no such command (sampled --help lists them)", name);
-	return EXIT_USAGE;
+	return run_command(name, argc - 1, argv + 1);
 }

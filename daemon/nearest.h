@@ -5,9 +5,18 @@
 
 #include <stddef.h>
 
-/* How many letters must be put in, left out, changed or swapped with the next one to make one word the other; of long words the first 32 letters. */
-unsigned word_distance(const char *a, const char *b);
-/* Whether this few are a slip of the hand in such a word. */
-int word_is_near(const char *word, unsigned distance);
+/* The nearest of the words that were offered so far. Begins as {.word = what was given}. */
+struct nearest {
+	const char *word;
+	const char *found;
+	unsigned distance;
+};
+
+/* The words stay the caller's. */
+void nearest_offer(struct nearest *nearest, const char *word);
+/* NULL: none of them can have been meant. */
+const char *nearest_word(const struct nearest *nearest);
+/* Writes "is it WORD?" into hint, or the text `else_hint` where no word is near. */
+void nearest_hint(const struct nearest *nearest, const char *prefix, const char *else_hint, char *hint, size_t room);
 
 #endif

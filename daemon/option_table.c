@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/nearest.h"
+
 /* What getopt returns for a long option: this and the row's index, above all letters. */
 enum { ROW_FIRST = 256 };
 
@@ -21,7 +23,8 @@ struct getopt_table {
 
 static int takes_value(const struct option_row *row)
 {
-	if (row->optional)
+	/* What is refused is refused with a value, too. */
+	if (row->optional || row->refused)
 		return optional_argument;
 	return row->text || row->read ? required_argument : no_argument;
 }
@@ -64,20 +67,37 @@ static const struct option_row *find_row(const struct getopt_table *t, int which
 	return NULL; /* not by getopt, which knows these letters only */
 }
 
+/* name, as "--NAME", is none of the options. */
+static int unknown(const struct getopt_table *t, const char *command, const char *name, struct fault *fault)
+{
+	struct nearest near = {.word = name + 2};
+	char help[64], hint[96];
+
+	snprintf(help, sizeof(help), "sampled %s --help lists the options", command);
+	for (int i = 0; i < t->count; i++)
+		if (!t->rows[i]->refused)
+			nearest_offer(&near, t->rows[i]->name);
+	nearest_hint(&near, "--", help, hint, sizeof(hint));
+	return fault_set(fault, -EINVAL, hint, "%s: no such option", name);
+}
+
 /* What getopt could not make sense of. `word` is where it stood. */
-static int complain(int which, const char *command, const char *word, struct fault *fault)
+static int complain(const struct getopt_table *t, int which, const char *command, const char *word, struct fault *fault)
 {
 	char name[64], hint[64];
+	bool is_long = strncmp(word, "--", 2) == 0;
 
 	snprintf(hint, sizeof(hint), "sampled %s --help lists the options", command);
-	if (strncmp(word, "--", 2) == 0)
+	if (is_long)
 		snprintf(name, sizeof(name), "%.*s", (int)strcspn(word, "="), word);
 	else
 		snprintf(name, sizeof(name), "-%c", optopt);
 	if (which == ':')
 		return fault_set(fault, -EINVAL, hint, "%s: needs a value", name);
-	if (optopt && strncmp(word, "--", 2) == 0)
+	if (is_long && optopt)
 		return fault_set(fault, -EINVAL, hint, "%s: takes no value", name);
+	if (is_long)
+		return unknown(t, command, name, fault);
 	return fault_set(fault, -EINVAL, hint, "%s: no such option", name);
 }
 
@@ -101,6 +121,19 @@ static int take(const struct option_row *row, int which, const char *text, struc
 	else
 		*(row->yes ? row->yes : row->no) = row->yes != NULL;
 	return 0;
+}
+
+/* The word of the long option that getopt has read: the last one, or, where its value is a word of its own, the one before. */
+static const char *long_word(char **argv)
+{
+	return argv[optind - 1 - (optarg == argv[optind - 1])];
+}
+
+/* getopt takes the beginning of a name for the name. A slip of the hand would be another option then, and a name that is clear today may not be so
+ * tomorrow: scripts break. */
+static bool is_whole(const struct getopt_table *t, int which, char **argv)
+{
+	return which < ROW_FIRST || strcspn(long_word(argv) + 2, "=") == strlen(t->rows[which - ROW_FIRST]->name);
 }
 
 int option_table_read(const struct option_row *rows, const struct option_row *more, int argc, char **argv,
@@ -129,7 +162,12 @@ int option_table_read(const struct option_row *rows, const struct option_row *mo
 			 * read. */
 			bool is_long = optind > at && strncmp(argv[optind - 1], "--", 2) == 0;
 
-			err = complain(which, argv[0], is_long ? argv[optind - 1] : "-", fault);
+			err = complain(&t, which, argv[0], is_long ? argv[optind - 1] : "-", fault);
+		} else if (!is_whole(&t, which, argv)) {
+			char name[64];
+
+			snprintf(name, sizeof(name), "%.*s", (int)strcspn(long_word(argv), "="), long_word(argv));
+			err = unknown(&t, argv[0], name, fault);
 		} else {
 			err = take(find_row(&t, which), which, optarg, fault);
 		}

@@ -22,7 +22,7 @@ struct option_row {
 	void *into;
 	/* The value that is read may be left out: it stands behind "=" only, and text is NULL without. Not with a letter. */
 	bool optional;
-	/* Without a value, and refused with this reason; hint may be NULL. */
+	/* Refused with this reason, with a value or without; hint may be NULL. */
 	const char *refused, *hint;
 };
 

@@ -5,11 +5,14 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "daemon/nearest.h"
 #include "daemon/option_table.h"
 #include "daemon/parse.h"
 #include "daemon/push_config.h"
 
-static const char later[] = "not built yet"; /* part of the contract */
+const char options_later[] = "not built yet";
+const char options_no_pid[] = "no such option", options_no_pid_hint[] = 
+							  "a process is named by its number alone: sampled attach PID, sampled dump PID";
 
 static int read_rate(void *interval_ns, const char *option, const char *text, struct fault *fault)
 {
@@ -29,12 +32,18 @@ static int read_duration(void *duration_ns, const char *option, const char *text
 
 static int read_mode(void *mode, const char *option, const char *text, struct fault *fault)
 {
-	for (unsigned i = 0; i < SAMPLE_MODES; i++)
+	struct nearest near = {.word = text};
+	char hint[64];
+
+	for (unsigned i = 0; i < SAMPLE_MODES; i++) {
 		if (strcmp(text, sample_mode_names[i]) == 0) {
 			*(enum sample_mode *)mode = (enum sample_mode)i;
 			return 0;
 		}
-	return fault_set(fault, -EINVAL, "wall, cpu, gil or exception", "%s %s: no such mode", option, text);
+		nearest_offer(&near, sample_mode_names[i]);
+	}
+	nearest_hint(&near, "", "wall, cpu, gil or exception", hint, sizeof(hint));
+	return fault_set(fault, -EINVAL, hint, "%s %s: no such mode", option, text);
 }
 
 static int read_text(void *list, const char *option, const char *text, struct fault *fault)
@@ -110,8 +119,10 @@ int options_read(struct options *ret_options, int argc, char **argv, bool stop_e
 		{"blocking", .yes = &o->blocking},
 		{"opcodes", .yes = &o->opcodes},
 		{"debuginfod", .yes = &o->debuginfod},
-		{"async", .refused = later},
-		{"locals", .refused = later},
+		{"async", .refused = options_later},
+		{"locals", .refused = options_later},
+		{"greenlets", .refused = options_later},
+		{"pid", 'p', .refused = options_no_pid, .hint = options_no_pid_hint},
 		{.name = NULL},
 	};
 	int first;

@@ -4,18 +4,40 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/nearest.h"
 #include "daemon/output.h"
+
+/* The format that was meant: "flame" is one broken off, "html" and ".html" are a suffix. */
+static void hint_at_format(const char *name, const char *else_hint, char *hint, size_t room)
+{
+	struct nearest near = {.word = name};
+	const char *names = format_names();
+	char words[512], suffix[32], *rest = words;
+	const struct format *format;
+
+	snprintf(suffix, sizeof(suffix), "x%s%s", name[0] == '.' ? "" : ".", name);
+	format = format_by_suffix(suffix);
+	if (format) {
+		snprintf(hint, room, "is it %s?", format->name);
+		return;
+	}
+	snprintf(words, sizeof(words), "%s", names);
+	for (char *word; (word = strsep(&rest, " ")) != NULL;)
+		nearest_offer(&near, word);
+	nearest_hint(&near, "", else_hint, hint, room);
+}
 
 static int find_format(const char *name, const struct format **ret_format, struct fault *fault)
 {
 	const struct format *format = format_by_name(name);
-	char hint[256];
+	char hint[256], all[256];
 
 	if (format && format_is_written(format)) {
 		*ret_format = format;
 		return 0;
 	}
-	snprintf(hint, sizeof(hint), "formats: %s", format_names());
+	snprintf(all, sizeof(all), "formats: %s", format_names());
+	hint_at_format(name, all, hint, sizeof(hint));
 	fault_set(fault, -EINVAL, hint, format ? "-f %s: it can only be read" : "-f %s: no such format", name);
 	return -EINVAL;
 }

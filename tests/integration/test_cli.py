@@ -30,7 +30,21 @@ class Usage(cli.Folder):
 
     def test_nonsense(self):
         self.refuse(says="no command")
-        self.refuse("nonsense", says="nonsense: no such command")
+        self.refuse("nonsense", says="nonsense: no such command (sampled --help lists them)")
+        self.refuse("attch", says="attch: no such command (is it attach?)")
+        self.refuse("4711", says="4711: no such command (sampled attach 4711 profiles it, sampled dump 4711 prints its stacks)")
+        for words in (["-p", "4711"], ["--pid", "4711"], ["--pid=4711"]):
+            self.refuse(*words, says=": a command comes first (sampled attach 4711 profiles it")
+        self.refuse("-d", "5", "4711", says="-d: a command comes first (sampled --help lists them)")
+        self.refuse("help", "attch", says="is it attach?")
+        self.refuse("attach", "-p", "4711", says="-p: no such option (a process is named by its number alone: sampled attach PID")
+        self.refuse("dump", "--pid=4711", says="a process is named by its number alone")
+        self.refuse("attach", "1", "--rat", "5", says="--rat: no such option (is it --rate?)")
+        self.refuse("attach", "1", "--durration", "5", says="--durration: no such option (is it --duration?)")
+        self.refuse("attach", "1", "--mode", "cpuu", says="--mode cpuu: no such mode (is it cpu?)")
+        self.refuse("attach", "1", "-f", "flame", says="-f flame: no such format (is it flamegraph?)")
+        self.refuse("attach", "1", "-f", "html", says="-f html: no such format (is it flamegraph?)")
+        self.refuse("ctl", "lst", says="ctl lst: no such command (is it list?)")
         self.refuse("attach", says="no process named")
         self.refuse("attach", "abc", says="abc: not a process id")
         self.refuse("attach", "0", says="0: not a process id")
@@ -54,21 +68,25 @@ class Usage(cli.Folder):
         self.refuse("doctor", "x", says="not a process id")
 
     def test_later_and_reserved(self):
-        for command in ("top",):
-            self.refuse(command, says="%s: not built yet" % command)
-        for option in ("--async", "--locals"):
-            self.refuse("attach", "1", option, says="%s: not built yet" % option)
+        for command in ("top", "view"):
+            self.refuse(command, says="sampled: %s: not built yet\n" % command)
+        for option in ("--async", "--locals", "--greenlets"):
+            for command in ("attach", "dump"):
+                self.refuse(command, "1", option, says="sampled: %s: not built yet\n" % option)
+        self.refuse("attach", "1", "--async=all", says="--async: not built yet")
 
     def test_help_and_version(self):
         for args in (["--help"], ["-h"], ["attach", "--help"], ["run", "-h"], ["dump", "--help"], ["doctor", "--help"],
                      ["ctl", "--help"], ["convert", "--help"], ["report", "--help"], ["diff", "-h"], ["daemon", "-h"],
-                     ["push", "--help"]):
+                     ["push", "--help"], ["help"], ["help", "attach"]):
             done = self.sampled(*args)
             self.assertEqual((done.returncode, done.stderr), (cli.DONE, b""), args)
             self.assertIn(b"sampled", done.stdout)
             for word in (b"--async", b"--locals", b"sampled top"):
                 self.assertNotIn(word, done.stdout)
-        for args in (["--version"], ["attach", "--version"]):
+        for command in ("attach", "run", "dump", "ctl", "diff", "push", "daemon", "doctor"):
+            self.assertEqual(self.sampled("help", command).stdout, self.sampled(command, "--help").stdout)
+        for args in (["--version"], ["version"], ["attach", "--version"]):
             self.assertRegex(self.sampled(*args).stdout, rb"\Asampled \d+\.\d+\.\d+\n\Z")
 
     def test_manual_and_help_agree(self):

@@ -219,7 +219,7 @@ Test(config, disk_is_shared_in_proportion)
 Test(config, sections_and_keys_that_there_are_not)
 {
 	refuse("[servcie]\nrate = 1\n[what]\n",
-	       "sampled.conf:1: [servcie]: no such section (is it [service]?)\n"
+	       "sampled.conf:1: [servcie]: no such section (is it service?)\n"
 	       "sampled.conf:3: [what]: no such section (service, budget, history, dump, "
 	       "push, rule, trigger)\n");
 	refuse("[service]\nrat = 1\nquality = 1\n",
@@ -316,12 +316,26 @@ Test(config, files_that_cannot_be_read)
 	remove_folder();
 }
 
-Test(nearest, distances)
+/* What is found for a word among "rate", "interval" and "duration"; "" where none is near. */
+static const char *meant(const char *word)
 {
-	cr_assert_eq(word_distance("rate", "rate"), 0);
-	cr_assert_eq(word_distance("", "rate"), 4);
-	cr_assert_eq(word_distance("rtae", "rate"), 1);
-	cr_assert_eq(word_distance("intervall", "interval"), 1);
-	cr_assert_eq(word_distance("kitten", "sitting"), 3);
-	cr_assert(word_is_near("rat", 1) && !word_is_near("rat", 2) && !word_is_near("", 1));
+	struct nearest near = {.word = word};
+
+	nearest_offer(&near, "rate");
+	nearest_offer(&near, "interval");
+	nearest_offer(&near, "duration");
+	return nearest_word(&near) ? nearest_word(&near) : "";
+}
+
+Test(nearest, a_slip_or_a_beginning)
+{
+	cr_assert_str_eq(meant("rate"), "rate");
+	cr_assert_str_eq(meant("rtae"), "rate");
+	cr_assert_str_eq(meant("rat"), "rate");
+	cr_assert_str_eq(meant("tar"), "");
+	cr_assert_str_eq(meant(""), "");
+	cr_assert_str_eq(meant("intervall"), "interval");
+	cr_assert_str_eq(meant("dur"), "duration");
+	cr_assert_str_eq(meant("d"), "", "one letter says nothing");
+	cr_assert_str_eq(meant("durat1on-of-nothing"), "");
 }
