@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/secrets.h"
 #include "base/utf8.h"
 #include "sampler/procfs.h"
 
@@ -256,6 +257,7 @@ int candidate_read(pid_t pid, struct candidate *ret_candidate)
 {
 	struct candidate *c = calloc(1, sizeof(*c));
 	struct proc_stat stat;
+	struct buf comm = {0};
 	int err;
 
 	if (!c)
@@ -277,7 +279,9 @@ int candidate_read(pid_t pid, struct candidate *ret_candidate)
 	if (!err && stat.start_time != c->start_time)
 		err = -ESRCH;
 	if (!err) {
-		copy_safe(c->comm, sizeof(c->comm), stat.comm, strnlen(stat.comm, sizeof(stat.comm)));
+		secrets_mask(&comm, stat.comm, strnlen(stat.comm, sizeof(stat.comm)));
+		copy_safe(c->comm, sizeof(c->comm), comm.data ? comm.data : "", comm.bytes);
+		buf_release(&comm);
 		*ret_candidate = *c;
 	}
 	free(c);

@@ -22,8 +22,8 @@ struct candidate {
 	uint64_t start_time; /* clock ticks since boot */
 	uid_t uid;           /* effective */
 	uint32_t version;    /* of its Python, major << 8 | minor; 0: not known yet */
-	char comm[64];
-	char command_line[CANDIDATE_LINE_BYTES]; /* arguments joined by blanks */
+	char comm[64]; /* for showing: what looks secret in it is masked */
+	char command_line[CANDIDATE_LINE_BYTES]; /* arguments joined by blanks, for rules: it is never shown */
 	char executable[PATH_MAX];               /* what /proc/PID/exe names, without " (deleted)" */
 	char cgroup[CANDIDATE_CGROUP_BYTES]; /* path below the hierarchy's root, of systemd's where there are several */
 	char unit[CANDIDATE_UNIT_BYTES];     /* innermost *.service or *.scope, of the system's or a user's manager */

@@ -12,6 +12,7 @@
 #include "aggregator/aggregator.h"
 #include "base/fault.h"
 #include "exporters/format.h"
+#include "sampler/command_line.h"
 
 #define CONFIG_PATH "/etc/sampled/sampled.conf"
 
@@ -42,6 +43,7 @@ struct config_service {
 	enum sample_mode mode;
 	bool jitter;
 	bool gc;
+	enum command_line command_line; /* how those of processes are shown, and sent */
 };
 
 struct config_budget {

@@ -21,6 +21,8 @@
 enum { LABEL_VALUE_MAX_BYTES = 256 };
 
 static const char *const modes[] = {"wall", "cpu", "gil", "exception", NULL};
+static const char *const command_lines[] = {
+	[COMMAND_LINE_FULL] = "full", [COMMAND_LINE_PROGRAM] = "program", NULL};
 static const char *const pers[] = {"target", "rule", NULL};
 static const char *const actions[] = {"include", "exclude", NULL};
 
@@ -34,10 +36,17 @@ static const struct config_key service_keys[] = {
 	{"mode", config_read_word, AT(config_service, mode), .words = modes, .hint = mode_hint},
 	{"jitter", config_read_bool, AT(config_service, jitter)},
 	{"gc", config_read_bool, AT(config_service, gc)},
+	{"command-line", config_read_word, AT(config_service, command_line), .words = command_lines,
+         .hint = "program or full"},
 	{.name = NULL},
 };
 static const struct config_service service_defaults = {
-	.interval_ns = NS_PER_S / 49, .mode = MODE_WALL, .jitter = true, .gc = true};
+	.interval_ns = NS_PER_S / 49,
+	.mode = MODE_WALL,
+	.jitter = true,
+	.gc = true,
+	.command_line = COMMAND_LINE_PROGRAM,
+};
 
 static const struct config_key budget_keys[] = {
 	{"cpu", config_read_share, AT(config_budget, cpu), .min = 0.0005, .max = 1,

@@ -220,15 +220,12 @@ static void print_frame(const struct dump *d, const struct frame *frame, struct 
 /* Empty where it is not to be had. */
 static void command_of(const struct dump_origin *origin, char *to, size_t room)
 {
-	struct remote remote;
+	struct remote remote = {.pid = origin->proc->pid, .mem_fd = -1};
 
 	to[0] = '\0';
-	if (origin->core) {
+	if (origin->core)
 		remote_open_core(&remote, origin->core);
-		(void)host_of(&remote)->command_line(&remote, to, room);
-	} else if (proc_command_line(origin->proc->pid, to, room) < 0) {
-		to[0] = '\0';
-	}
+	(void)host_of(&remote)->command_line(&remote, COMMAND_LINE_FULL, to, room);
 }
 
 void dump_print_text(const struct dump *dump, const struct dump_origin *origin, bool color, struct writer *to)

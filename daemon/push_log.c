@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/secrets.h"
 #include "daemon/error.h"
 #include "daemon/push_send.h"
 

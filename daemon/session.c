@@ -57,6 +57,8 @@ static int make_pipeline(struct session *s)
 	                                   .blocking = o->blocking,
 	                                   .opcodes = o->opcodes,
 	                                   .cpu_time = true,
+	                                   /* what is to leave the host is never had */
+	                                   .command_line = o->push ? COMMAND_LINE_PROGRAM : COMMAND_LINE_FULL,
 	                                   .exceptions = o->mode == MODE_EXCEPTION};
 	struct aggregator_options aggregation = {
 		.mode = o->mode,

@@ -46,6 +46,7 @@ struct watched {
 	uid_t uid; /* effective, when it was looked at last, or UID_UNKNOWN */
 	size_t rule; /* index in the configuration, while it is a Python that one includes */
 	uint64_t interval_ns;
+	enum command_line command_line;
 	uint32_t version;
 	struct watched_about about;
 	char *why; /* of WATCH_FAILED; owned, or NULL */

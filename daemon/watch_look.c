@@ -147,7 +147,8 @@ static void sample(struct watch *w, struct watched *item, struct target *target,
 	if (w->options.verbose)
 		service_log("profiling process %d (%s), Python %s, by rule %s", (int)item->pid, candidate->comm,
 		            target_proc(target)->version_text, by->name);
-	target_configure(target, by->interval_ns, w->options.group(w->options.context, by));
+	item->command_line = w->options.config->service.command_line;
+	target_configure(target, by->interval_ns, w->options.group(w->options.context, by), item->command_line);
 	sampler_add(w->options.sampler, target);
 }
 
@@ -252,7 +253,8 @@ void watch_look_again(struct watch *w, struct watched *item, bool execed)
 	item->rematch = false;
 }
 
-/* What it is sampled as is another rule's, or the rule says another rate: it is given back, and comes again at once. */
+/* What it is sampled as is another rule's, or the rule says another rate, or its command line is shown in another way: it is given back, and comes
+ * again at once. */
 void watch_match_anew(struct watch *w, struct watched *item, const struct config *before)
 {
 	const struct config_rule *was = item->state == WATCH_SAMPLED ? &before->rules[item->rule] : NULL;
@@ -268,7 +270,8 @@ void watch_match_anew(struct watch *w, struct watched *item, const struct config
 		rule = match(w, item, &candidate);
 	}
 	if (rule >= 0 && strcmp(w->options.config->rules[rule].name, was->name) == 0 &&
-	    w->options.config->rules[rule].interval_ns == item->interval_ns) {
+	    w->options.config->rules[rule].interval_ns == item->interval_ns &&
+	    w->options.config->service.command_line == item->command_line) {
 		item->rule = (size_t)rule;
 		return;
 	}

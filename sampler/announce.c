@@ -12,7 +12,7 @@ bool target_announce(struct target *target, enum target_event event, uint64_t no
 {
 	char name[1024];
 	bool named = (event == TARGET_ATTACHED || event == TARGET_EXECED) &&
-	             host_of(&target->remote)->command_line(&target->remote, name, sizeof(name)) == 0;
+	             host_of(&target->remote)->command_line(&target->remote, target->command_line, name, sizeof(name)) == 0;
 	size_t bytes = named ? strlen(name) : 0;
 	struct rec_target *record;
 

@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 #include "base/fault.h"
+#include "sampler/command_line.h"
 #include "sampler/procfs.h"
 #include "sampler/record.h"
 #include "sampler/remote.h"
@@ -61,8 +62,8 @@ const struct core_thread *core_thread(const struct core *core, size_t i);
 /* The thread whose pthread_self() this is, or where registers do not tell, the one of this number; NULL: none. */
 const struct core_thread *core_find_thread(const struct core *core, uint64_t pthread_self, pid_t tid);
 const struct core_process *core_process(const struct core *core);
-/* The command line as its memory has it, arguments joined by blanks, with a NUL; as much as fits. False: it is not there. */
-bool core_command_line(struct core *core, char *to, size_t room);
+/* The command line as its memory has it, shown as command_line_show() does. False: it is not there. */
+bool core_command_line(struct core *core, enum command_line how, char *to, size_t room);
 /* Who owns the core file. */
 void core_owner(const struct core *core, uid_t *ret_uid, gid_t *ret_gid);
 

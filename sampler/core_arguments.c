@@ -84,7 +84,7 @@ static bool find_end(const struct core *core, raddr_t addr, raddr_t *ret_end)
 	return false;
 }
 
-bool core_command_line(struct core *core, char *to, size_t room)
+bool core_command_line(struct core *core, enum command_line how, char *to, size_t room)
 {
 	static _Thread_local char text[ARGUMENTS_BYTES_MAX];
 	raddr_t vector = find_vector(core), end;
@@ -97,10 +97,5 @@ bool core_command_line(struct core *core, char *to, size_t room)
 	bytes = end - first < sizeof(text) ? (size_t)(end - first) : sizeof(text);
 	if (core_read_own(core, first, text, bytes) != bytes)
 		return false;
-	while (bytes && text[bytes - 1] == '\0')
-		bytes--;
-	if (bytes == 0)
-		return false;
-	proc_clean_text(to, room, text, bytes);
-	return true;
+	return command_line_show(to, room, text, bytes, how) > 0;
 }

@@ -40,14 +40,14 @@ static int open_mapped(const struct remote *r, const struct proc_map *map)
 	return core_open_mapped(r->core, map);
 }
 
-static int command_line(const struct remote *r, char *to, size_t room)
+static int command_line(const struct remote *r, enum command_line how, char *to, size_t room)
 {
 	const struct core_process *process = core_process(r->core);
 
 	if (room == 0)
 		return -EINVAL;
-	if (!core_command_line(r->core, to, room))
-		proc_clean_text(to, room, process->arguments, strlen(process->arguments));
+	if (!core_command_line(r->core, how, to, room))
+		command_line_show(to, room, process->arguments, strlen(process->arguments), how);
 	return 0;
 }
 

@@ -57,9 +57,15 @@ static int open_mapped(const struct remote *r, const struct proc_map *map)
 	return proc_open_mapped(r->pid, map);
 }
 
-static int command_line(const struct remote *r, char *to, size_t room)
+static int command_line(const struct remote *r, enum command_line how, char *to, size_t room)
 {
-	return proc_command_line(r->pid, to, room);
+	struct buf arguments = {0};
+	int err = room ? proc_arguments(r->pid, &arguments) : -EINVAL;
+
+	if (!err)
+		command_line_show(to, room, arguments.data, arguments.bytes, how);
+	buf_release(&arguments);
+	return err;
 }
 
 static uint64_t program(const struct remote *r)

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "base/fault.h"
+#include "sampler/command_line.h"
 #include "sampler/oncpu.h"
 #include "sampler/procfs.h"
 #include "sampler/regs.h"
@@ -20,11 +21,12 @@ struct host {
 	int (*check)(const struct remote *r, struct proc_stat *ret_stat, struct fault *fault);
 	/* Whether it is still what began then, and not another process of this number. */
 	bool (*is_same)(const struct remote *r, uint64_t start_time);
-	/* As proc_ns_pid(), proc_maps_each(), proc_open_mapped(), proc_command_line(). */
+	/* As proc_ns_pid(), proc_maps_each(), proc_open_mapped(). */
 	int (*ns_pid)(const struct remote *r, pid_t *ret_ns_pid);
 	int (*maps_each)(const struct remote *r, int (*fn)(void *context, const struct proc_map *map), void *context);
 	int (*open_mapped)(const struct remote *r, const struct proc_map *map);
-	int (*command_line)(const struct remote *r, char *to, size_t room);
+	/* The command line, as command_line_show() shows it. 0 or -errno. */
+	int (*command_line)(const struct remote *r, enum command_line how, char *to, size_t room);
 	/* The inode of the program among the mappings; 0: not known. */
 	uint64_t (*program)(const struct remote *r);
 	/* A file's name as the target sees it, from the one in the mappings. */

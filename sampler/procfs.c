@@ -187,30 +187,34 @@ size_t proc_clean_text(char *to, size_t room, const char *from, size_t bytes)
 	return done;
 }
 
-int proc_command_line(pid_t pid, char *to, size_t room)
+int proc_arguments(pid_t pid, struct buf *to)
 {
 	struct proc_stat stat;
-	struct buf text = {0};
-	char path[64], name[sizeof(stat.comm) + 2];
+	size_t before = to->bytes;
+	char path[64];
 	int err;
 
-	if (room == 0)
-		return -EINVAL;
 	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
-	err = proc_read_file(path, &text, CMDLINE_BYTES_MAX);
+	err = proc_read_file(path, to, CMDLINE_BYTES_MAX);
 	if (err == -EFBIG)
 		err = 0; /* a cut command line still names the process */
-	while (err == 0 && text.bytes && text.data[text.bytes - 1] == '\0')
-		text.bytes--;
-	if (err == 0 && text.bytes) {
-		proc_clean_text(to, room, text.data, text.bytes); /* the NULs between arguments become blanks */
-	} else if (err == 0) {
+	while (err == 0 && to->bytes > before && to->data[to->bytes - 1] == '\0')
+		to->bytes--;
+	if (err == 0 && to->bytes == before) {
 		err = proc_stat_read(&stat, pid, 0);
-		if (err == 0) {
-			snprintf(name, sizeof(name), "[%s]", stat.comm);
-			proc_clean_text(to, room, name, strlen(name));
-		}
+		if (err == 0)
+			buf_printf(to, "[%s]", stat.comm);
 	}
+	return err == -ENOENT ? -ESRCH : err ? err : to->err;
+}
+
+int proc_command_line(pid_t pid, char *to, size_t room)
+{
+	struct buf text = {0};
+	int err = room ? proc_arguments(pid, &text) : -EINVAL;
+
+	if (!err)
+		proc_clean_text(to, room, text.data, text.bytes); /* the NULs between arguments become blanks */
 	buf_release(&text);
-	return err == -ENOENT ? -ESRCH : err;
+	return err;
 }

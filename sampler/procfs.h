@@ -28,8 +28,9 @@ int proc_stat_read(struct proc_stat *ret_stat, pid_t pid, pid_t tid);
 /* The whole of a /proc file, at most max_bytes, appended to *to. 0 or -errno. */
 int proc_read_file(const char *path, struct buf *to, size_t max_bytes);
 
-/* The command line, arguments joined by blanks, made valid UTF-8 without control characters, at most room - 1 bytes.
- * A process without one: its comm in []. */
+/* Appends the arguments, each but the last ended by a NUL, as the process has them now; of one without any its comm in []. 0 or -errno. */
+int proc_arguments(pid_t pid, struct buf *to);
+/* For matching, not for showing (command_line.h): the arguments joined by blanks, made valid UTF-8 without control characters, at most room - 1 bytes. */
 int proc_command_line(pid_t pid, char *to, size_t room);
 
 /* Copies text that may hold anything as clean UTF-8, with a NUL: control characters (C0, DEL, C1) become blanks, malformed bytes

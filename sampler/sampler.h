@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/fault.h"
+#include "sampler/command_line.h"
 #include "sampler/discover.h"
 #include "sampler/ring.h"
 
@@ -39,6 +40,7 @@ struct sampler_options {
 	bool opcodes;                /* a frame for the innermost Python frame's instruction */
 	bool exceptions;             /* look whether a thread handles an exception: STATUS_EXCEPTION */
 	bool cpu_time;               /* REC_TIME too */
+	enum command_line command_line; /* of targets that target_configure() did not give their own */
 };
 
 /* Whether threads are stopped for it. */
@@ -55,9 +57,9 @@ void target_free(struct target *target);
 const struct pyproc *target_proc(const struct target *target);
 /* Whether native frames can be put among Python's in it: where the interpreter's loop lies is known. Before sampler_add(). */
 bool target_knows_loop(struct target *target);
-/* Gives a target an interval of its own (0: unthrottled) and a group, which goes into its REC_TARGET; before sampler_add(). Targets of the same
- * interval are read at the same ticks. */
-void target_configure(struct target *target, uint64_t interval_ns, uint32_t group);
+/* Gives a target an interval of its own (0: unthrottled), and what goes into its REC_TARGET: a group, and how its command line is shown. Before
+ * sampler_add(). Targets of the same interval are read at the same ticks. */
+void target_configure(struct target *target, uint64_t interval_ns, uint32_t group, enum command_line command_line);
 /* Of an ended target: the process lives on, but runs another program now; it may be opened anew. */
 bool target_is_execed(const struct target *target);
 

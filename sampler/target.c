@@ -80,11 +80,12 @@ const struct pyproc *target_proc(const struct target *target)
 	return &target->proc;
 }
 
-void target_configure(struct target *target, uint64_t interval_ns, uint32_t group)
+void target_configure(struct target *target, uint64_t interval_ns, uint32_t group, enum command_line command_line)
 {
 	target->configured = true;
 	target->facts.interval_ns = interval_ns;
 	target->group = group;
+	target->command_line = command_line;
 }
 
 bool target_is_execed(const struct target *target)
@@ -122,8 +123,10 @@ int target_adopt(struct target *target, const struct sampler_options *options, s
 	target->ring = ring;
 	target->id = id;
 	target->facts.target = id;
-	if (!target->configured)
+	if (!target->configured) {
 		target->facts.interval_ns = options->interval_ns;
+		target->command_line = options->command_line;
+	}
 	target->interval_ns = target->facts.interval_ns;
 	if (name_special(target) != 0 || codes_new(&target->codes, &target->proc.abi, symbols) != 0 ||
 	    edges_new(&target->edges, target->interval_ns >= SLOW_NS) != 0)

@@ -105,6 +105,7 @@ struct target {
 	const struct sampler_options *options;
 	uint64_t interval_ns; /* at which it is read now; 0: unthrottled. What was asked for is in its facts */
 	uint32_t group;
+	enum command_line command_line; /* how it is shown */
 	struct symtab *symbols; /* the sampler's */
 	struct ring *ring;      /* the sampler's */
 	struct codes *codes;

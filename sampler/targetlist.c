@@ -336,8 +336,10 @@ static void take_name(struct target *target, struct thread *t, raddr_t object)
 {
 	char name[sizeof(t->name)];
 
-	if (object == 0 || pyobj_thread_name(&target->remote, &target->proc.abi, object, name, sizeof(name)) <= 0 ||
-	    strcmp(name, t->name) == 0)
+	if (object == 0 || pyobj_thread_name(&target->remote, &target->proc.abi, object, name, sizeof(name)) <= 0)
+		return;
+	command_line_show(name, sizeof(name), name, strlen(name), COMMAND_LINE_FULL); /* some have what they do as a name */
+	if (strcmp(name, t->name) == 0)
 		return;
 	memcpy(t->name, name, sizeof(name));
 	t->announced = false; /* again, with its name, before its next stack */

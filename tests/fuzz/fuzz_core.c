@@ -71,7 +71,7 @@ static void look(struct core *core)
 			expect(unwind_knows(&regs, UNWIND_IP) && unwind_knows(&regs, UNWIND_SP));
 	}
 	expect(host_core.maps_each(&remote, check_order, &end) == 0);
-	expect(host_core.command_line(&remote, text, sizeof(text)) == 0 && memchr(text, '\0', sizeof(text)));
+	expect(host_core.command_line(&remote, COMMAND_LINE_FULL, text, sizeof(text)) == 0 && memchr(text, '\0', sizeof(text)));
 	expect(candidates_collect(&all, &remote) == 0);
 	candidates_release(&all);
 	if (discover(&proc, &remote, &fault) != 0)

@@ -224,7 +224,7 @@ Test(config, sections_and_keys_that_there_are_not)
 	       "push, rule, trigger)\n");
 	refuse("[service]\nrat = 1\nquality = 1\n",
 	       "sampled.conf:2: [service] rat: no such key (is it rate?)\n"
-	       "sampled.conf:3: [service] quality: no such key (rate, mode, jitter, gc)\n");
+	       "sampled.conf:3: [service] quality: no such key (rate, mode, jitter, gc, command-line)\n");
 	refuse("[service x]\n[rule]\n[rule a/b]\n",
 	       "sampled.conf:1: [service] takes no name ()\n"
 	       "sampled.conf:2: rule: without a name ()\n"

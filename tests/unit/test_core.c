@@ -86,7 +86,7 @@ Test(core, memory_threads_and_the_process)
 #endif
 	cr_expect_eq(core_process(core)->pid, 70);
 	cr_expect_eq(remote.pid, 70);
-	cr_expect_eq(host_of(&remote)->command_line(&remote, text, sizeof(text)), 0);
+	cr_expect_eq(host_of(&remote)->command_line(&remote, COMMAND_LINE_FULL, text, sizeof(text)), 0);
 	cr_expect_str_eq(text, "python3 app.py");
 }
 
@@ -328,6 +328,6 @@ Test(core, the_command_line_is_found_on_the_stack)
 	made_core_note(&made, NT_AUXV, vector, sizeof(vector));
 	made_core_process(&made, 1, 1, "python3", "cut");
 	cr_assert_eq(open_made(0), 0);
-	cr_expect_eq(host_of(&remote)->command_line(&remote, text, sizeof(text)), 0);
+	cr_expect_eq(host_of(&remote)->command_line(&remote, COMMAND_LINE_FULL, text, sizeof(text)), 0);
 	cr_expect_str_eq(text, "python3 app.py");
 }
