@@ -9,6 +9,7 @@
 #include "daemon/error.h"
 #include "daemon/naming.h"
 #include "exporters/facts.h"
+#include "exporters/foreign.h"
 
 static int read_profile(struct loaded *to, struct input *in, const struct filters *filters, bool runs,
                         struct fault *fault)
@@ -40,19 +41,27 @@ static int read_profile(struct loaded *to, struct input *in, const struct filter
 	return err;
 }
 
-static int load(struct loaded *to, struct input *in, const struct filters *filters, bool runs, struct fault *fault)
+static int refuse(struct input *in, struct fault *fault)
 {
+	const unsigned char *head;
+	size_t bytes = input_peek(in, &head, FORMAT_HEAD_BYTES);
+	const struct foreign *foreign = foreign_by_content(head, bytes);
 	char hint[256];
 
+	if (foreign)
+		return fault_set(fault, -ENOTSUP, foreign->hint, "it is %s, which is not read", foreign->name);
+	snprintf(hint, sizeof(hint), "what can be read: %s", format_read_names());
+	return fault_set(fault, -ENOTSUP, hint, bytes == 0 ? "it is empty" : "it is in no format that is known");
+}
+
+static int load(struct loaded *to, struct input *in, const struct filters *filters, bool runs, struct fault *fault)
+{
 	to->format = format_by_content(in);
 	if (in->err)
 		return fault_set(fault, in->err, "", in->err == -EPROTO ? "its compressed data is damaged" : "%s",
 		                 strerror(-in->err));
-	if (!to->format) {
-		snprintf(hint, sizeof(hint), "what can be read: %s", format_read_names());
-		return fault_set(fault, -ENOTSUP, hint,
-		                 in->over && in->at == in->end ? "it is empty" : "it is in no format that is known");
-	}
+	if (!to->format)
+		return refuse(in, fault);
 	if (to->format->read_callgraph) {
 		if (filters_need_profile(filters) || runs)
 			return fault_set(fault, -EINVAL, "only function totals are in it; --strip-dirs works",

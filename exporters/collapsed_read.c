@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "exporters/folded.h"
+#include "exporters/foreign.h"
 #include "exporters/formats.h"
 
 enum {
@@ -37,6 +38,8 @@ struct collapsed_reader {
 	uint32_t metric_value;   /* their place in the profile; BUILDER_NONE: no such line yet */
 	uint64_t sum;            /* of all numbers so far */
 	uint64_t line_number, first_bad, good, bad, cut, deep, rounded;
+	uint64_t two_counts; /* of the good lines, those that may have two */
+	uint64_t given_back; /* bytes, of memory */
 };
 
 static bool is_special(struct span name)
@@ -179,19 +182,23 @@ static void austin_values(struct collapsed_reader *r, uint64_t metric, bool idle
 /* Adds the stack whose text, with a ';' behind it, is in r->line. */
 static bool add_stack(struct collapsed_reader *r, struct span number)
 {
-	uint64_t values[VALUE_COUNT] = {0}, count;
-	bool rounded, idle;
+	uint64_t values[VALUE_COUNT] = {0};
+	struct folded_count count;
 	uint32_t node;
 
-	if (!folded_count(number, COUNT_MAX, &count, &rounded, &idle) || count * 1000 > NUMBER_MAX - r->sum ||
-	    !find_node(r, &node))
+	if (!folded_count(number, COUNT_MAX, &count) || count.count * 1000 > NUMBER_MAX - r->sum ||
+	    !find_node(r, &node) || (count.negative && r->style != FOLDED_AUSTIN))
 		return false;
-	r->sum += count * 1000;
-	r->rounded += rounded;
+	r->sum += count.count * 1000;
+	r->rounded += count.rounded;
+	if (count.negative) {
+		r->given_back += count.count;
+		count.count = 0;
+	}
 	if (r->style == FOLDED_AUSTIN)
-		austin_values(r, count, idle, values);
+		austin_values(r, count.count, count.idle, values);
 	else
-		values[VALUE_SAMPLES] = count;
+		values[VALUE_SAMPLES] = count.count;
 	builder_add(r->to, r->thread, node, values);
 	return true;
 }
@@ -244,10 +251,13 @@ static void read_line(struct collapsed_reader *r, bool cut)
 	}
 	r->cut += cut;
 	if (!cut && folded_split(line, &stack, &number)) {
+		bool two_counts = folded_has_two_counts(stack);
+
 		r->line.data[stack.bytes] = ';';
 		r->line.bytes = stack.bytes + 1;
 		if (add_stack(r, number)) {
 			r->good++;
+			r->two_counts += two_counts;
 			r->last = r->line;
 			r->line = last;
 			return;
@@ -267,6 +277,9 @@ static void add_notes(const struct collapsed_reader *r)
 		builder_note(r->to, "long_lines", "lines left out, longer than 16 MiB", (double)r->cut, true);
 	if (r->deep)
 		builder_note(r->to, "deep_stacks", "lines whose stack was cut at 16,384 frames", (double)r->deep, true);
+	if (r->given_back)
+		builder_note(r->to, "given_back_bytes", "bytes of memory given back, left out", (double)r->given_back,
+		             true);
 	if (r->rounded)
 		builder_note(r->to, "rounded_counts", "counts with a fraction, rounded", (double)r->rounded, false);
 }
@@ -293,32 +306,41 @@ int collapsed_read(struct input *from, struct builder *to, struct fault *fault)
 		return fault_set(fault, -EPROTO, "a line is frames joined by ';', a blank and a count",
 		                 "it has no line that is a stack; line %" PRIu64 " is the first that is not",
 		                 r.first_bad);
+	if (r.two_counts == r.good)
+		return fault_set(fault, -EPROTO, "sampled diff BEFORE AFTER compares two files",
+		                 "each of its lines has two counts, as difffolded.pl writes them: it is a difference, "
+		                 "no profile");
 	return 0;
 }
 
-/* Any text could be it: most of the first lines must end in a number. Where the first line is longer than what is seen of it, it must look
- * like frames. */
+/* Any text could be it: it is in no format that has a mark of its own, and most of the first lines are stacks; where none has more than one frame,
+ * all are. Where the first line is longer than what is seen of it, it must look like frames. */
 bool collapsed_detect(const unsigned char *head, size_t bytes)
 {
 	struct span rest = {.at = (const char *)head, .bytes = bytes}, stack, number;
-	size_t good = 0, bad = 0;
-	uint64_t count;
-	bool rounded, idle;
+	size_t good = 0, joined = 0, bad = 0;
 
+	if (foreign_by_content(head, bytes))
+		return false;
 	while (rest.bytes > 0) {
 		const char *newline = memchr(rest.at, '\n', rest.bytes);
 		struct span line = {.at = rest.at, .bytes = newline ? (size_t)(newline - rest.at) : rest.bytes};
+		struct folded_count count;
+		bool is_joined;
 
 		rest = span_behind(rest, newline ? line.bytes + 1 : line.bytes);
 		if (line.bytes == 0 || span_begins(line, "#"))
 			continue;
-		if (folded_split(line, &stack, &number) && folded_count(number, COUNT_MAX, &count, &rounded, &idle))
+		if (folded_split(line, &stack, &number) && folded_count(number, COUNT_MAX, &count) &&
+		    folded_is_stack(stack, &is_joined)) {
 			good++;
-		else if (newline || bytes < 4096)
+			joined += is_joined;
+		} else if (newline || bytes < FORMAT_HEAD_BYTES) {
 			bad++;
-		else if (good + bad == 0 && memchr(line.at, ';', line.bytes) && line.at[0] != '{' &&
-		         line.at[0] != '[' && line.at[0] != '<' && !memchr(line.at, '\0', line.bytes))
+		} else if (good + bad == 0 && memchr(line.at, ';', line.bytes) && line.at[0] != '{' &&
+		           line.at[0] != '[' && line.at[0] != '<' && !memchr(line.at, '\0', line.bytes)) {
 			good++;
+		}
 	}
-	return good > 0 && good >= bad;
+	return good > bad && (joined > 0 || bad == 0);
 }

@@ -39,17 +39,19 @@ static bool take_tid(struct span text, uint64_t *ret_tid)
 	return true;
 }
 
-bool folded_count(struct span text, uint64_t max, uint64_t *ret_count, bool *ret_rounded, bool *ret_idle)
+bool folded_count(struct span text, uint64_t max, struct folded_count *ret_count)
 {
 	const char *comma = memchr(text.at, ',', text.bytes), *dot = memchr(text.at, '.', text.bytes);
-	struct span whole = text;
+	struct folded_count count = {.negative = span_begins(text, "-")};
+	struct span whole;
 
-	*ret_rounded = *ret_idle = false;
+	text = span_behind(text, count.negative);
+	whole = text;
 	if (comma) {
 		size_t bytes = (size_t)(comma - text.at);
 
-		*ret_idle = span_begins(span_behind(text, bytes), ",1,");
-		if (!*ret_idle && !span_begins(span_behind(text, bytes), ",0,"))
+		count.idle = span_begins(span_behind(text, bytes), ",1,");
+		if (!count.idle && !span_begins(span_behind(text, bytes), ",0,"))
 			return false;
 		for (size_t i = bytes + 3; i < text.bytes; i++)
 			if (!is_digit(text.at[i]) && !(text.at[i] == '-' && i == bytes + 3))
@@ -61,12 +63,13 @@ bool folded_count(struct span text, uint64_t max, uint64_t *ret_count, bool *ret
 			if (!is_digit(text.at[i]))
 				return false;
 	}
-	if (!folded_number(whole, max, ret_count))
+	if (!folded_number(whole, max, &count.count))
 		return false;
-	if (dot && !comma && *ret_count < max && whole.bytes + 1 < text.bytes) {
-		*ret_rounded = true;
-		*ret_count += dot[1] >= '5';
+	if (dot && !comma && count.count < max && whole.bytes + 1 < text.bytes) {
+		count.rounded = true;
+		count.count += dot[1] >= '5';
 	}
+	*ret_count = count;
 	return true;
 }
 
@@ -84,6 +87,35 @@ bool folded_split(struct span line, struct span *ret_stack, struct span *ret_num
 	*ret_stack = (struct span){.at = line.at, .bytes = at - 1};
 	*ret_number = span_behind(line, at);
 	return true;
+}
+
+/* The last element, which has no ';' behind it. */
+static struct span last_element(struct span stack)
+{
+	const char *semicolon = memrchr(stack.at, ';', stack.bytes);
+
+	return semicolon ? span_behind(stack, (size_t)(semicolon + 1 - stack.at)) : stack;
+}
+
+bool folded_has_two_counts(struct span stack)
+{
+	struct span last = last_element(stack), inner, number;
+	struct folded_count count;
+
+	return !span_begins(last, "thread ") && !span_begins(last, "process ") && !span_begins(last, "interpreter ") &&
+	       folded_split(stack, &inner, &number) && folded_count(number, UINT64_MAX / 1000, &count);
+}
+
+bool folded_is_stack(struct span stack, bool *ret_joined)
+{
+	const char *semicolon = memchr(stack.at, ';', stack.bytes);
+	struct span rest = stack, word = span_word(&rest);
+	bool is_number = true;
+
+	*ret_joined = semicolon && semicolon > stack.at;
+	for (size_t i = 0; i < stack.bytes; i++)
+		is_number &= is_digit(stack.at[i]) || strchr("+-*.,:; \t", stack.at[i]);
+	return !is_number && (*ret_joined || (word.bytes > 0 && word.at[word.bytes - 1] != ':'));
 }
 
 /* --- who: the elements above the frames --- */

@@ -24,6 +24,13 @@ struct folded_who {
 	bool has_thread;             /* the line says of which thread it is */
 };
 
+struct folded_count {
+	uint64_t count;
+	bool negative; /* below zero: memory that was given back */
+	bool rounded;
+	bool idle; /* Austin says that the thread was */
+};
+
 struct folded_frame {
 	struct span name, file; /* file empty: none */
 	uint32_t line;
@@ -35,8 +42,13 @@ bool folded_number(struct span text, uint64_t max, uint64_t *ret_number);
 /* Cuts a line into stack and number. False: it is no stack. */
 bool folded_split(struct span line, struct span *ret_stack, struct span *ret_number);
 /* The number at the end of a line, at most max: an integer, or one with a fraction, which is rounded (flamegraph.pl takes those); or Austin's
- * time,idle,memory of mode "full". *ret_idle: Austin says that the thread was. */
-bool folded_count(struct span text, uint64_t max, uint64_t *ret_count, bool *ret_rounded, bool *ret_idle);
+ * time,idle,memory of mode "full". */
+bool folded_count(struct span text, uint64_t max, struct folded_count *ret_count);
+/* Whether a line's stack itself ends in a number, as where difffolded.pl writes two counts; what we say of threads does not count. */
+bool folded_has_two_counts(struct span stack);
+/* Whether a line, by the text before its number, is a stack: frames joined by ';', or one frame, which no word with a colon begins ("pid: 12"), and
+ * no number ("16 400"). *ret_joined: the former. */
+bool folded_is_stack(struct span stack, bool *ret_joined);
 /* The element at `at` of a stack of which each, the last too, has a ';' behind it. */
 struct span folded_element(struct span stack, size_t at);
 /* Reads the elements of such a stack that are no frames. Returns where the frames begin. */

@@ -138,7 +138,7 @@ const struct format *format_by_suffix(const char *path)
 const struct format *format_by_content(struct input *input)
 {
 	const unsigned char *head;
-	size_t bytes = input_peek(input, &head, 4096);
+	size_t bytes = input_peek(input, &head, FORMAT_HEAD_BYTES);
 
 	for (size_t i = 0; i < FORMAT_COUNT; i++)
 		if (formats[i].detect && formats[i].detect(head, bytes))

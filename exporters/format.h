@@ -37,6 +37,9 @@ enum format_needs {
 	NEEDS_RUNS, /* time order: profile.has_runs */
 };
 
+/* So much of a file tells its format: JSON keeps its keys in any order, and names may come before them. */
+enum { FORMAT_HEAD_BYTES = 65536 };
+
 struct format {
 	const char *name;   /* "flamegraph" */
 	const char *suffix; /* ".html" */
@@ -45,7 +48,7 @@ struct format {
 	/* Either of these writes it; both NULL: it is only read. Errors stick in the writer. 0 or the writer's error. */
 	int (*write)(const struct profile *profile, const struct export_options *options, struct writer *to);
 	int (*write_callgraph)(const struct callgraph *graph, const struct export_options *options, struct writer *to);
-	/* Whether what begins so (up to 4,096 bytes, unpacked) is in this format; NULL: it is not read. Formats are asked in the table's order. */
+	/* Whether what begins so (up to FORMAT_HEAD_BYTES, unpacked) is in this format; NULL: it is not read. Formats are asked in the table's order. */
 	bool (*detect)(const unsigned char *head, size_t bytes);
 	/* One of these reads it. 0 or -errno with *fault filled: -EPROTO when it is malformed (fault says at which byte or line, and in what),
 	 * -ENOMEM, -errno of reading. What could be read before stays in the builder. 0 with a text in *fault (which is empty before): it was
@@ -62,7 +65,7 @@ struct format {
 const struct format *format_by_name(const char *name);
 /* By a file name's suffix, one that can be written; NULL: none fits. */
 const struct format *format_by_suffix(const char *path);
-/* By content; NULL: none is known to look so. */
+/* By content: each format by its own marks, and what takes any text (collapsed) last. NULL: none is known to look so. */
 const struct format *format_by_content(struct input *input);
 bool format_is_written(const struct format *format);
 /* Names of those that can be written (or read), joined by a blank, for --help and messages. */

@@ -12,8 +12,6 @@
 #include "base/tempfile.h"
 #include "exporters/unpack.h"
 
-enum { PEEK_MAX = 4096 };
-
 /* Brings more into data; what is there is moved to its start first. */
 static void refill(struct input *in)
 {
@@ -59,6 +57,15 @@ static void look_at_packing(struct input *in)
 	in->is_file = false;
 }
 
+/* A text that came from Windows may begin with a byte order mark, which is no part of it. */
+static void skip_byte_order_mark(struct input *in)
+{
+	const unsigned char *head;
+
+	if (input_peek(in, &head, 3) == 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0)
+		input_skip(in, 3);
+}
+
 /* At the first byte of fd. */
 static void start(struct input *in)
 {
@@ -81,6 +88,7 @@ static void input_begin(struct input *in, const char *path, int fd)
 	in->start_off = is_regular ? lseek(fd, 0, SEEK_CUR) : -1;
 	start(in);
 	look_at_packing(in);
+	skip_byte_order_mark(in);
 }
 
 int input_rewind(struct input *in)
@@ -91,6 +99,7 @@ int input_rewind(struct input *in)
 	start(in);
 	if (!in->kept)
 		look_at_packing(in);
+	skip_byte_order_mark(in);
 	return in->err;
 }
 
@@ -166,7 +175,7 @@ void input_close(struct input *in)
 
 size_t input_peek(struct input *in, const unsigned char **ret_data, size_t bytes)
 {
-	bytes = bytes > PEEK_MAX ? PEEK_MAX : bytes;
+	bytes = bytes > sizeof(in->data) ? sizeof(in->data) : bytes;
 	while (in->end - in->at < bytes && !in->over && !in->err)
 		refill(in);
 	*ret_data = in->data + in->at;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A file, or standard input, on its way into a reader of a format: read in pieces, so that memory does not grow with it; gzip (RFC 1952), and
- * zstd where we are built with it, are unpacked on the way. */
+ * zstd where we are built with it, are unpacked on the way, and a byte order mark of UTF-8 is passed over. */
 #ifndef SAMPLED_EXPORTERS_INPUT_H
 #define SAMPLED_EXPORTERS_INPUT_H
 
@@ -38,7 +38,7 @@ int input_keep(struct input *in, uint64_t max_bytes);
 /* Back to the first byte. */
 int input_rewind(struct input *in);
 
-/* What comes next, without taking it: up to `bytes`, at most 4,096; fewer at the end. */
+/* What comes next, without taking it: up to `bytes`, at most 64 KiB; fewer at the end. */
 size_t input_peek(struct input *in, const unsigned char **ret_data, size_t bytes);
 /* The next piece of any length, at most `bytes`; it is good until the next call. 0: the end, or an error (in->err). */
 size_t input_next(struct input *in, const unsigned char **ret_data, size_t bytes);

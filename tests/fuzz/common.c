@@ -7,8 +7,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { HEAD_BYTES = 4096 }; /* what a format is told by */
-
 void expect(bool holds)
 {
 	if (!holds)
@@ -18,7 +16,7 @@ void expect(bool holds)
 static void open_input(struct input *in, const struct format *format, const void *data, size_t bytes)
 {
 	expect(format != NULL);
-	format->detect(data, bytes < HEAD_BYTES ? bytes : HEAD_BYTES);
+	format->detect(data, bytes < FORMAT_HEAD_BYTES ? bytes : FORMAT_HEAD_BYTES);
 	expect(input_open_bytes(in, data, bytes) == 0);
 }
 

@@ -191,6 +191,34 @@ Test(collapsed_read, bad_lines_are_counted)
 	profile_free(p);
 }
 
+/* difffolded.pl's two counts are no profile; what a frame is called may end in a number. */
+Test(collapsed_read, two_counts_are_refused_by_name)
+{
+	static const char two[] = "a;b 10 20\na;c 0 7\n", ours[] = "thread 12 5\nthread 13 6\n";
+	struct profile *p;
+	struct fault fault;
+
+	cr_assert_eq(read_as(&p, "collapsed", two, sizeof(two) - 1, NULL, &fault), -EPROTO);
+	cr_assert_not_null(strstr(fault.why, "two counts, as difffolded.pl writes them"));
+	p = read_text("collapsed", "a;worker 10 20\na;c 7\n");
+	cr_assert_eq(profile_sum(p, VALUE_SAMPLES), 27);
+	profile_free(p);
+	p = read_text("collapsed", ours);
+	cr_assert_eq(profile_sum(p, VALUE_SAMPLES), 11);
+	profile_free(p);
+}
+
+Test(collapsed_read, memory_that_was_given_back)
+{
+	struct profile *p = read_text("collapsed", "# mode: memory\nP12;T0:13;a.py:f:3 50\nP12;T0:13;a.py:f:3 -20\n");
+
+	cr_assert_eq(profile_sum(p, VALUE_WALL), 50);
+	cr_assert_eq(profile_sum(p, VALUE_SAMPLES), 2);
+	cr_assert_eq(note_of(p, "given_back_bytes"), 20);
+	cr_assert_eq(note_of(p, "bad_lines"), -1);
+	profile_free(p);
+}
+
 /* However many lines there are, the sum does not overflow. */
 Test(collapsed_read, sums_do_not_overflow)
 {
@@ -223,7 +251,7 @@ static bool looks_collapsed(const char *text)
 
 Test(collapsed_read, what_looks_like_it)
 {
-	char head[4096];
+	char head[FORMAT_HEAD_BYTES];
 
 	cr_assert(looks_collapsed("a 1\n"));
 	cr_assert(looks_collapsed("a;b 1"));
@@ -233,6 +261,13 @@ Test(collapsed_read, what_looks_like_it)
 	cr_assert_not(looks_collapsed("# mode: wall\n"));
 	cr_assert_not(looks_collapsed("hello world\nthis is text\nof 3\n"));
 	cr_assert_not(looks_collapsed("{\"a\": 1}\n"));
+	/* The heads of other formats hold numbers, too; without a stack of two frames, all lines must be one. */
+	cr_assert_not(looks_collapsed("version: 1\npid: 14542\ncmd:  ./a.out 22223\npart: 1\n"));
+	cr_assert_not(looks_collapsed("events: 1\n16 400\n+2 20\n"));
+	cr_assert_not(looks_collapsed("heap profile: 1: 2 [3: 4] @ heapprofile\na;b 3\n"));
+	cr_assert_not(looks_collapsed("main 3\nwork 4\nand text\n"));
+	cr_assert(looks_collapsed("a: b;c 3\nmain;work 4\nand text\n"));
+	cr_assert(looks_collapsed("<module> 3\nf::g 4\n"));
 	/* The first line is longer than what is seen of it. */
 	for (size_t i = 0; i < sizeof(head); i++)
 		head[i] = i % 8 == 7 ? ';' : 'x';

@@ -85,7 +85,7 @@ Test(jsonl, nodes_frames_and_threads)
 
 Test(jsonl, imported_values_and_notes)
 {
-	struct profile *p = read_text("collapsed", "a;b 3\nbad\n");
+	struct profile *p = read_text("collapsed", "a;b 3\na;c 1\nbad\n");
 	char *text = written(p, "jsonl", &(struct export_options){.title = "t"});
 
 	cr_assert(strstr(text, "\"title\":\"t\",\"mode\":\"wall\",\"imported\":true"));
