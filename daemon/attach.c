@@ -28,10 +28,10 @@ static int attach(const struct options *options)
 	struct session session;
 	struct fault fault;
 	enum exit_status status;
-	sigset_t before;
 	pid_t pid;
 	int err;
 
+	session_take_signals();
 	if (check_pids(options, &fault))
 		return error_usage(&fault);
 	parse_pid(options->operands[0], &pid);
@@ -48,7 +48,6 @@ static int attach(const struct options *options)
 		outputs_release(&outputs);
 		return EXIT_FAILED;
 	}
-	session_block_signals(&before);
 	if (session_open(&session, options, &outputs))
 		return EXIT_FAILED;
 	for (int i = 0; i < options->operand_count; i++) {

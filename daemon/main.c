@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -12,16 +11,20 @@
 #include "daemon/limits.h"
 #include "daemon/nearest.h"
 #include "daemon/parse.h"
+#include "daemon/signals.h"
 #include "daemon/terminal.h"
 
 static const struct {
 	const char *name;
 	int (*run)(int argc, char **argv); /* NULL: part of the contract, comes later */
+	bool takes_signals;                /* it calls signals_take() itself; the others end by any signal */
 } commands[] = {
-	{"attach", attach_main}, {"run", run_main},   {"dump", dump_main},     {"doctor", doctor_main},
-	{"daemon", daemon_main}, {"ctl", ctl_main},   {"report", report_main}, {"convert", convert_main},
-	{"diff", diff_main},     {"push", push_main}, {"top", NULL},
-	{"view", NULL},
+	{"attach", attach_main, true},  {"run", run_main, true},
+	{"dump", dump_main, false},     {"doctor", doctor_main, false},
+	{"daemon", daemon_main, true},  {"ctl", ctl_main, false},
+	{"report", report_main, false}, {"convert", convert_main, false},
+	{"diff", diff_main, false},     {"push", push_main, true},
+	{"top", NULL, false},           {"view", NULL, false},
 };
 
 enum { COMMAND_COUNT = sizeof(commands) / sizeof(commands[0]) };
@@ -52,6 +55,8 @@ static int run_command(const char *name, int argc, char **argv)
 	for (size_t i = 0; i < COMMAND_COUNT; i++) {
 		if (strcmp(name, commands[i].name) != 0)
 			continue;
+		if (!commands[i].takes_signals)
+			signals_take(NULL);
 		if (commands[i].run)
 			return commands[i].run(argc, argv);
 		error_note("%s: not built yet", name);
@@ -71,15 +76,10 @@ static int help(const char *name)
 int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : NULL;
-	sigset_t pipe_signal;
 
+	signals_block_all();
 	if (terminal_guard_descriptors())
 		return EXIT_FAILED;
-	/* A reader that goes away is an error of the write, which is reported, not a silent end. Blocked rather
-	 * than ignored: run's command is to find the disposition as it was. */
-	sigemptyset(&pipe_signal);
-	sigaddset(&pipe_signal, SIGPIPE);
-	sigprocmask(SIG_BLOCK, &pipe_signal, NULL);
 	limits_raise_files();
 	if (!name) {
 		error_note("no command (sampled --help lists them)");

@@ -70,7 +70,6 @@ static int confined_loop(const struct push_config *config, const struct push_loo
 	else if (err)
 		return err;
 	*fault = (struct fault){0};
-	push_loop_block_signals();
 	return push_loop(config, options, NULL, fault);
 }
 
@@ -80,8 +79,10 @@ static int push(const struct push_options *o)
 		.once = o->once, .feed_fd = -1, .give_up_ns = o->once ? ONCE_GIVE_UP_NS : 0};
 	struct push_config config;
 	struct fault fault = {0};
-	int err = make_config(&config, o, &fault);
+	int err;
 
+	push_loop_take_signals();
+	err = make_config(&config, o, &fault);
 	if (err)
 		return error_usage(&fault);
 	if (!o->check) {

@@ -72,11 +72,11 @@ _Noreturn static void become(const char *spool, enum push_type type, const char 
 	sigset_t interrupt;
 	int err;
 
+	/* SIGTERM, which the loop takes, is blocked since main(). */
 	signal(SIGINT, SIG_IGN); /* Ctrl-C at the terminal ends the sampling, after which there is something to send */
 	sigemptyset(&interrupt);
 	sigaddset(&interrupt, SIGINT);
 	sigprocmask(SIG_UNBLOCK, &interrupt, NULL);
-	push_loop_block_signals();
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	/* It stays its owner's process, as who its files belong to. */
 	err = getppid() == parent ? sandbox_pusher(&fault) : fault_set(&fault, -ECHILD, "", "who samples has ended");

@@ -17,6 +17,7 @@
 #include "daemon/push_http.h"
 #include "daemon/push_metrics.h"
 #include "daemon/push_queue.h"
+#include "daemon/signals.h"
 
 #define SCAN_NS   (30 * NS_PER_S) /* though nothing was heard of the directory */
 #define STATUS_NS (5 * NS_PER_S)
@@ -44,12 +45,12 @@ static void fill_signals(sigset_t *set)
 	sigaddset(set, SIGINT);
 }
 
-void push_loop_block_signals(void)
+void push_loop_take_signals(void)
 {
 	sigset_t set;
 
 	fill_signals(&set);
-	sigprocmask(SIG_BLOCK, &set, NULL);
+	signals_take(&set);
 }
 
 /* --- beginning and end --- */

@@ -20,7 +20,7 @@ struct push_loop_options {
  * not be sent (which was said); -errno with *fault filled when it could not begin. *ret_counts (NULL: not asked): of all destinations. */
 int push_loop(const struct push_config *config, const struct push_loop_options *options, struct push_counts *ret_counts,
               struct fault *fault);
-/* The signals that end it, blocked: before any thread is made. */
-void push_loop_block_signals(void);
+/* Blocks the signals that end it, and no others: before any thread is made. */
+void push_loop_take_signals(void);
 
 #endif

@@ -12,6 +12,7 @@
 #include "daemon/error.h"
 #include "daemon/limits.h"
 #include "daemon/session.h"
+#include "daemon/signals.h"
 
 struct command {
 	pid_t pid;
@@ -20,14 +21,14 @@ struct command {
 };
 
 /* The child, from here on. */
-_Noreturn static void become(char **argv, const sigset_t *mask, int go_fd, int fate_fd)
+_Noreturn static void become(char **argv, int go_fd, int fate_fd)
 {
 	char byte;
 	int err;
 
 	if (read(go_fd, &byte, 1) != 1)
 		_exit(EXIT_BEFORE_EXEC);
-	sigprocmask(SIG_SETMASK, mask, NULL);
+	sigprocmask(SIG_SETMASK, signals_at_start(), NULL);
 	limits_restore_files();
 	execvp(argv[0], argv);
 	err = errno;
@@ -35,7 +36,7 @@ _Noreturn static void become(char **argv, const sigset_t *mask, int go_fd, int f
 	_exit(EXIT_BEFORE_EXEC);
 }
 
-static int fork_command(struct command *ret_command, char **argv, const sigset_t *mask)
+static int fork_command(struct command *ret_command, char **argv)
 {
 	int go[2], fate[2], err;
 	pid_t pid;
@@ -54,7 +55,7 @@ static int fork_command(struct command *ret_command, char **argv, const sigset_t
 	if (pid == 0) {
 		close(go[1]);
 		close(fate[0]);
-		become(argv, mask, go[0], fate[1]);
+		become(argv, go[0], fate[1]);
 	}
 	close(go[0]);
 	close(fate[1]);
@@ -125,15 +126,14 @@ static int run(const struct options *options)
 	struct outputs outputs;
 	struct session session;
 	struct fault fault;
-	sigset_t before;
 	int status, err;
 
 	if (options->operand_count == 0) {
 		fault_set(&fault, -EINVAL, "sampled run [options] -- COMMAND...", "run: no command");
 		return error_usage(&fault);
 	}
-	session_block_signals(&before);
-	err = fork_command(&command, options->operands, &before);
+	session_take_signals();
+	err = fork_command(&command, options->operands);
 	if (err) {
 		error_note("cannot run %s: %s", options->operands[0], strerror(-err));
 		return EXIT_BEFORE_EXEC;

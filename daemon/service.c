@@ -20,6 +20,7 @@
 #include "exporters/sandbox.h"
 #include "daemon/service_log.h"
 #include "daemon/service_state.h"
+#include "daemon/signals.h"
 
 #define RING_BYTES (UINT64_C(2) << 20)
 #define LOOK_NS    (1 * NS_PER_S) /* at the budget, and for the sign of life */
@@ -200,10 +201,10 @@ int service_run(const struct config *config, const struct service_options *optio
 	sigset_t signals;
 	int err;
 
+	fill_signals(&signals);
+	signals_take(&signals);
 	if (confine())
 		return EXIT_FAILED;
-	fill_signals(&signals);
-	sigprocmask(SIG_BLOCK, &signals, NULL);
 	/* What a target holds is large and mostly untouched: pages of its own, which come when they are needed and go with it. */
 	mallopt(M_MMAP_THRESHOLD, MMAP_BYTES);
 	mallopt(M_TRIM_THRESHOLD, TRIM_BYTES);

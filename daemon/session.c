@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "daemon/error.h"
+#include "daemon/signals.h"
 #include "daemon/summary.h"
 #include "daemon/terminal.h"
 
@@ -36,14 +37,12 @@ static void fill_signals(sigset_t *set)
 		sigaddset(set, SIGHUP);
 }
 
-void session_block_signals(sigset_t *ret_before)
+void session_take_signals(void)
 {
 	sigset_t set;
 
 	fill_signals(&set);
-	sigprocmask(SIG_BLOCK, &set, ret_before);
-	/* Blocked by main(), not by whoever started us. */
-	sigdelset(ret_before, SIGPIPE);
+	signals_take(&set);
 }
 
 static int make_pipeline(struct session *s)

@@ -4,7 +4,6 @@
 #ifndef SAMPLED_DAEMON_SESSION_H
 #define SAMPLED_DAEMON_SESSION_H
 
-#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -39,9 +38,8 @@ struct session {
 	int command_status; /* of waitpid(), once ended */
 };
 
-/* Blocks the signals that the event loop takes; *ret_before is the mask that a child is to get back. Before any
- * thread is made. */
-void session_block_signals(sigset_t *ret_before);
+/* Blocks the signals that the event loop takes, and no others. Before any thread is made. */
+void session_take_signals(void);
 
 /* 0, or -errno after it was reported. outputs become the session's in either case. */
 int session_open(struct session *ret_session, const struct options *options, struct outputs *outputs);
