@@ -43,7 +43,7 @@ void builder_window(const struct builder *builder, uint64_t *ret_from_ns, uint64
 bool builder_keeps_runs(const struct builder *builder);
 
 /* Names one of the profile's values (struct profile, values). Ours by their names; another one takes `index`, or the next free place from
- * VALUE_ON_CPU on; "cpu", if it is what shares are of, goes where VALUE_WALL is. VALUE_SAMPLES, count, is there from the start. The place, or BUILDER_NONE: no place is left, or no memory. */
+ * VALUE_RUNNABLE on; "cpu", if it is what shares are of, goes where VALUE_WALL is. VALUE_SAMPLES, count, is there from the start. The place, or BUILDER_NONE: no place is left, or no memory. */
 uint32_t builder_value(struct builder *builder, const char *name, const char *unit, enum value_index index);
 
 /* The process with this pid, start time and name, added when there is none yet. The name is copied; facts are added up. */

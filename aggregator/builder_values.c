@@ -43,6 +43,8 @@ uint32_t builder_value(struct builder *b, const char *name, const char *unit, en
 
 	if (b->err)
 		return BUILDER_NONE;
+	if (strcmp(name, "on_cpu") == 0) /* as files of ours called it, which say "cpu" of the kernel's count */
+		name = profile_value_types[VALUE_RUNNABLE].name;
 	for (uint32_t i = 0; i < VALUE_COUNT; i++)
 		if (values[i].name && strcmp(values[i].name, name) == 0 && strcmp(values[i].unit, unit) == 0)
 			return i;
@@ -53,7 +55,7 @@ uint32_t builder_value(struct builder *b, const char *name, const char *unit, en
 			return i;
 		}
 	if (values[at].name)
-		for (at = VALUE_ON_CPU; at < VALUE_COUNT && values[at].name; at++)
+		for (at = VALUE_RUNNABLE; at < VALUE_COUNT && values[at].name; at++)
 			;
 	if (at == VALUE_COUNT)
 		return BUILDER_NONE;

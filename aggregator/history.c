@@ -242,7 +242,7 @@ static bool is_wanted(const struct history *h, const struct book *book, unsigned
 {
 	switch (book->group < h->mode_count ? h->modes[book->group] : MODE_WALL) {
 	case MODE_CPU:
-		return status & STATUS_ON_CPU;
+		return status & STATUS_RUNNABLE;
 	case MODE_GIL:
 		return status & STATUS_GIL;
 	case MODE_EXCEPTION:

@@ -15,7 +15,7 @@ enum {
 	TAG_SAME = 1,
 	TAG_PLAIN = 2, /* every value is 0 or the weight */
 	TAG_SHIFT = 2,
-	STATES = HISTORY_VALUES - VALUE_ON_CPU,
+	STATES = HISTORY_VALUES - VALUE_RUNNABLE,
 	PATTERN_NODES_MAX = 256,
 	PATTERNS_MAX = 4096,
 	NODE_BYTES_MAX = (5 + STATES) * VARINT_BYTES_MAX,
@@ -40,7 +40,7 @@ static uint32_t states_present(const uint64_t values[HISTORY_VALUES], bool *ret_
 
 	*ret_plain = true;
 	for (int v = 0; v < STATES; v++) {
-		uint64_t value = values[VALUE_ON_CPU + v];
+		uint64_t value = values[VALUE_RUNNABLE + v];
 
 		if (value == 0)
 			continue;
@@ -185,12 +185,12 @@ static uint8_t *put_node(uint8_t *at, const struct node_values *item, const stru
 	if (plain)
 		return at;
 	for (int v = 0; v < STATES; v++)
-		if (present >> v & 1 && values[VALUE_ON_CPU + v] == values[VALUE_WALL])
+		if (present >> v & 1 && values[VALUE_RUNNABLE + v] == values[VALUE_WALL])
 			equal |= 1u << v;
 	at = varint_put(at, equal);
 	for (int v = 0; v < STATES; v++)
 		if ((present & ~equal) >> v & 1)
-			at = varint_put(at, values[VALUE_ON_CPU + v]);
+			at = varint_put(at, values[VALUE_RUNNABLE + v]);
 	return at;
 }
 
@@ -303,7 +303,7 @@ static void get_node(const uint8_t **at, struct node_values *item)
 
 		if ((present & ~equal) >> v & 1)
 			value = varint_get(at);
-		values[VALUE_ON_CPU + v] = value;
+		values[VALUE_RUNNABLE + v] = value;
 	}
 }
 
@@ -326,7 +326,7 @@ static bool next_node(const struct entry *entry, const struct patterns *patterns
 	item->values[VALUE_SAMPLES] = pattern->samples + entry->more_samples;
 	item->values[VALUE_WALL] = pattern->weight_ns + entry->more_ns;
 	for (int v = 0; v < STATES; v++)
-		item->values[VALUE_ON_CPU + v] = pattern->nodes[*place].present >> v & 1 ? item->values[VALUE_WALL] : 0;
+		item->values[VALUE_RUNNABLE + v] = pattern->nodes[*place].present >> v & 1 ? item->values[VALUE_WALL] : 0;
 	(*place)++;
 	return true;
 }

@@ -7,7 +7,7 @@
  *                else: bytes of what follows, and in it for each node, in their order:
  *                    how far its number is from that of the node before
  *                    tag: bit 0: count and weight are those of the node before; bit 1: every value is 0 or the weight;
- *                         bits 2–8: which of VALUE_ON_CPU … VALUE_EXCEPTION are not 0
+ *                         bits 2–8: which of VALUE_RUNNABLE … VALUE_EXCEPTION are not 0
  *                    count, weight, if bit 0 is not set
  *                    if bit 1 is not set: which of them are the weight; then the others
  *     facts      which ones differ (bit by enum history_fact), then how far each is from what is foretold
@@ -28,7 +28,7 @@
 
 struct pattern_node {
 	uint32_t node;
-	uint32_t present; /* bit v: VALUE_ON_CPU + v is the weight */
+	uint32_t present; /* bit v: VALUE_RUNNABLE + v is the weight */
 };
 
 struct pattern {

@@ -9,7 +9,7 @@
 const struct value_type profile_value_types[VALUE_COUNT] = {
 	[VALUE_SAMPLES] = {.name = "samples", .unit = "count"},
 	[VALUE_WALL] = {.name = "wall", .unit = "nanoseconds"},
-	[VALUE_ON_CPU] = {.name = "on_cpu", .unit = "nanoseconds"},
+	[VALUE_RUNNABLE] = {.name = "runnable", .unit = "nanoseconds"},
 	[VALUE_GIL] = {.name = "gil", .unit = "nanoseconds"},
 	[VALUE_GIL_WAIT] = {.name = "gil_wait", .unit = "nanoseconds"},
 	[VALUE_IDLE] = {.name = "idle", .unit = "nanoseconds"},
@@ -79,7 +79,7 @@ enum value_index profile_weight(const struct profile *profile)
 void values_add(uint64_t values[VALUE_COUNT], uint64_t count, uint64_t weight_ns, unsigned status)
 {
 	static const uint8_t status_values[][2] = {
-		{STATUS_ON_CPU, VALUE_ON_CPU},       {STATUS_GIL, VALUE_GIL},         {STATUS_GIL_WAIT, VALUE_GIL_WAIT},
+		{STATUS_RUNNABLE, VALUE_RUNNABLE},       {STATUS_GIL, VALUE_GIL},         {STATUS_GIL_WAIT, VALUE_GIL_WAIT},
 		{STATUS_IDLE, VALUE_IDLE},           {STATUS_UNKNOWN, VALUE_UNKNOWN}, {STATUS_GC, VALUE_GC},
 		{STATUS_EXCEPTION, VALUE_EXCEPTION},
 	};
@@ -89,6 +89,26 @@ void values_add(uint64_t values[VALUE_COUNT], uint64_t count, uint64_t weight_ns
 	for (size_t i = 0; i < sizeof(status_values) / sizeof(status_values[0]); i++)
 		if (status & status_values[i][0])
 			values[status_values[i][1]] += weight_ns;
+}
+
+static uint64_t take_from(uint64_t *rest, uint64_t most)
+{
+	uint64_t taken = most < *rest ? most : *rest;
+
+	*rest -= taken;
+	return taken;
+}
+
+void values_states(const uint64_t values[VALUE_COUNT], uint64_t ret_states[STATE_COUNT])
+{
+	/* Bounded each by what is left: an import may know a thread that holds the GIL and asks for it. */
+	uint64_t rest = values[VALUE_WALL];
+
+	ret_states[STATE_GIL] = take_from(&rest, values[VALUE_GIL]);
+	ret_states[STATE_GIL_WAIT] = take_from(&rest, values[VALUE_GIL_WAIT]);
+	ret_states[STATE_IDLE] = take_from(&rest, values[VALUE_IDLE]);
+	ret_states[STATE_UNKNOWN] = take_from(&rest, values[VALUE_UNKNOWN]);
+	ret_states[STATE_RUNNABLE] = rest;
 }
 
 void node_add(struct node *node, uint64_t count, uint64_t weight_ns, unsigned status)

@@ -18,20 +18,20 @@
 enum value_index {
 	VALUE_SAMPLES, /* count: one thread seen at one tick */
 	VALUE_WALL,    /* nanoseconds; so are all below: the time of the samples that were in that state */
-	VALUE_ON_CPU,
+	VALUE_RUNNABLE, /* running, or waiting for a CPU */
 	VALUE_GIL,
 	VALUE_GIL_WAIT,
 	VALUE_IDLE,
 	VALUE_UNKNOWN,
 	VALUE_GC,
 	VALUE_EXCEPTION,
-	VALUE_CPU,      /* on a CPU, as the kernel counted, where it was asked (REC_TIME) */
+	VALUE_CPU,      /* on a CPU, as the kernel counted, where it told (REC_TIME) */
 	VALUE_RUN_WAIT, /* runnable, and waiting for a CPU; so too */
 	VALUE_COUNT
 };
 
 struct value_type {
-	const char *name; /* "samples", "wall", "on_cpu", … */
+	const char *name; /* "samples", "wall", "runnable", … */
 	const char *unit; /* "count" or "nanoseconds" */
 };
 
@@ -149,6 +149,13 @@ uint64_t *profile_totals(const struct thread_tree *tree);
 bool profile_has(const struct profile *profile, enum value_index value);
 /* What shares are of: VALUE_WALL, or VALUE_SAMPLES where there is no weight. */
 enum value_index profile_weight(const struct profile *profile);
+
+/* States that exclude one another: each moment of a thread is in exactly one. What holds the GIL is STATE_GIL, runnable or not; STATE_RUNNABLE neither
+ * holds nor awaits it. docs/STATES.md has the words for them, the same in all outputs. */
+enum state { STATE_GIL, STATE_GIL_WAIT, STATE_RUNNABLE, STATE_IDLE, STATE_UNKNOWN, STATE_COUNT };
+
+/* How the time of these values splits into states, which add up to VALUE_WALL. */
+void values_states(const uint64_t values[VALUE_COUNT], uint64_t ret_states[STATE_COUNT]);
 
 /* Adds samples with this weight and STATUS_* bits to values; to a node's self values. */
 void values_add(uint64_t values[VALUE_COUNT], uint64_t count, uint64_t weight_ns, unsigned status);

@@ -25,7 +25,7 @@ void spread_release(struct spread *spread, struct budget *budget)
  * are shorter than the interval are hardly ever met. */
 static uint32_t rank_of(unsigned status)
 {
-	if (status & STATUS_ON_CPU)
+	if (status & STATUS_RUNNABLE)
 		return status & STATUS_GIL_WAIT ? RANK_WAITS : RANK_RUNS;
 	if (status & STATUS_GIL)
 		return RANK_HOLDS;

@@ -92,7 +92,7 @@ static bool is_wanted(const struct thread *thread, const struct aggregator_optio
 		return false;
 	switch (options->mode) {
 	case MODE_CPU:
-		return status & STATUS_ON_CPU;
+		return status & STATUS_RUNNABLE;
 	case MODE_GIL:
 		return status & STATUS_GIL;
 	case MODE_EXCEPTION:

@@ -39,7 +39,7 @@ static const struct {
 	uint16_t bit;
 	const char *word, *key;
 } states[] = {
-	{STATUS_ON_CPU, "on CPU", "on_cpu"},
+	{STATUS_RUNNABLE, "runnable", "runnable"},
 	{STATUS_GIL, "holds the GIL", "gil"},
 	{STATUS_GIL_WAIT, "waits for the GIL", "gil_wait"},
 	{STATUS_IDLE, "idle", "idle"},

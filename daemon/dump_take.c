@@ -247,7 +247,7 @@ static void name_syscalls(struct dump *d, const struct target *target)
 		struct dump_thread *thread = &d->threads[i];
 		int32_t number;
 
-		if (thread->sampled && !(thread->status & (STATUS_ON_CPU | STATUS_UNKNOWN)) &&
+		if (thread->sampled && !(thread->status & (STATUS_RUNNABLE | STATUS_UNKNOWN)) &&
 		    target_blocked_in(target, thread->id, &number))
 			thread->syscall = syscall_name(number);
 	}

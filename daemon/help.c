@@ -167,7 +167,7 @@ static const char report_usage[] =
 	"\n"
 	"      --sort KEY[,KEY...] calls (ncalls), pcalls, cumulative (cumtime), time (tottime; default), file (filename,\n"
 	"                          module), line, name, nfl (name, file, line), stdname, unique abbreviations of these,\n"
-	"                          -1 (stdname), 0 (calls), 1 (time), 2 (cumulative); on_cpu, gil: own time on the CPU,\n"
+	"                          -1 (stdname), 0 (calls), 1 (time), 2 (cumulative); on_cpu, gil: own CPU time,\n"
 	"                          and holding the GIL, which profiles of stacks hold that sampled took\n"
 	"      --reverse           the other way round\n"
 	"      --limit RESTRICTION only so many functions, such a fraction of them (0.0 to 1.0), or those whose\n"

@@ -41,7 +41,7 @@ static int take_profile(struct statistics *s, const struct profile *profile, boo
 
 	callgraph_init(&s->graph);
 	s->graph.strip_dirs = strip_dirs;
-	s->has_on_cpu = profile_has(profile, VALUE_ON_CPU);
+	s->has_on_cpu = profile_has(profile, VALUE_CPU);
 	s->has_gil = profile_has(profile, VALUE_GIL);
 	err = native_needs_showing(profile) ? native_show(profile, &shown) : 0;
 	if (!err)

@@ -95,21 +95,25 @@ static void print_native(const struct facts *facts)
 
 static void print_times(const struct profile *profile)
 {
-	static const struct {
-		enum value_index value;
-		const char *label;
-	} shares[] = {
-		{VALUE_ON_CPU, "on CPU"}, {VALUE_GIL, "GIL held"},    {VALUE_GIL_WAIT, "GIL awaited"},
-		{VALUE_IDLE, "idle"},     {VALUE_UNKNOWN, "unknown"},
-	};
-	uint64_t wall_ns = profile_sum(profile, VALUE_WALL);
+	static const char *const labels[STATE_COUNT] = {
+		[STATE_GIL] = "GIL held", [STATE_GIL_WAIT] = "GIL awaited", [STATE_RUNNABLE] = "runnable without GIL",
+		[STATE_IDLE] = "idle",    [STATE_UNKNOWN] = "unknown"};
+	uint64_t values[VALUE_COUNT], states[STATE_COUNT];
 	struct buf line = {0};
 
-	for (size_t i = 0; i < sizeof(shares) / sizeof(shares[0]); i++)
-		buf_printf(&line, "%s%s %.1f %%", i ? ", " : "", shares[i].label,
-		           facts_percent(profile_sum(profile, shares[i].value), wall_ns));
+	for (int v = 0; v < VALUE_COUNT; v++)
+		values[v] = profile_sum(profile, v);
+	values_states(values, states);
+	for (int i = 0; i < STATE_COUNT; i++)
+		if (states[i] || i != STATE_UNKNOWN)
+			buf_printf(&line, "%s%s %.1f %%", i ? ", " : "", labels[i],
+			           facts_percent(states[i], values[VALUE_WALL]));
 	print("  thread time  %s", buf_text(&line));
 	buf_release(&line);
+	if (profile_has(profile, VALUE_CPU))
+		print("  CPU          %.1f %% of thread time, by the kernel's count; %.1f %% waiting for a CPU",
+		      facts_percent(values[VALUE_CPU], values[VALUE_WALL]),
+		      facts_percent(values[VALUE_RUN_WAIT], values[VALUE_WALL]));
 }
 
 static void print_function(const struct symbol *symbol, double self_percent)

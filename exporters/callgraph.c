@@ -190,7 +190,6 @@ int callgraph_add(struct callgraph *graph, const struct callgraph *other)
 		if (from->has_sums)
 			entries[from->entry] = functions[i];
 		to->self_samples += from->self_samples;
-		to->on_cpu_ns += from->on_cpu_ns;
 		to->gil_ns += from->gil_ns;
 		to->cpu_ns += from->cpu_ns;
 		to->cpu_total_ns += from->cpu_total_ns;

@@ -30,7 +30,7 @@ struct callgraph_function {
 	uint32_t entry;      /* of those with sums, the how manyth to get them: the order of the file */
 	struct call_sums sums;
 	uint64_t self_samples;      /* samples that end in it; 0 where the graph has none (has_samples) */
-	uint64_t on_cpu_ns, gil_ns; /* self; 0 where the profile has no such values */
+	uint64_t gil_ns;            /* self; 0 where the profile has no such value */
 	uint64_t cpu_ns,
 		cpu_total_ns; /* on a CPU as the kernel counted, itself and with what it calls; 0 where has_cpu is false */
 };

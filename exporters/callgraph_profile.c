@@ -110,8 +110,6 @@ static int enter(struct folding *f, uint32_t n)
 	callgraph_give_sums(f->graph, f->functions[node->symbol]);
 	function->self_samples += node->self[VALUE_SAMPLES];
 	call_sums_add(&function->sums, &sums);
-	if (profile_has(f->profile, VALUE_ON_CPU))
-		function->on_cpu_ns += node->self[VALUE_ON_CPU];
 	if (profile_has(f->profile, VALUE_GIL))
 		function->gil_ns += node->self[VALUE_GIL];
 	outer_cpu_ns = *open > 0 ? 0 : cpu_of(f, f->totals + (size_t)n * VALUE_COUNT);
@@ -192,8 +190,6 @@ static int add_empty_stacks(struct folding *f)
 	call_sums_add(&function->sums, &sums);
 	callgraph_give_sums(f->graph, index);
 	function->self_samples += sum.self[VALUE_SAMPLES];
-	if (profile_has(f->profile, VALUE_ON_CPU))
-		function->on_cpu_ns += sum.self[VALUE_ON_CPU];
 	if (profile_has(f->profile, VALUE_GIL))
 		function->gil_ns += sum.self[VALUE_GIL];
 	function->cpu_ns += cpu_of(f, sum.self);

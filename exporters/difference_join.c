@@ -105,7 +105,7 @@ static void name_values(struct builder *to, struct comparison *c, const struct p
 	c->weight[AFTER] = VALUE_SAMPLES;
 	if (by != VALUE_SAMPLES)
 		c->weight[AFTER] = (uint8_t)builder_value(to, "after", like->values[by].unit, VALUE_WALL);
-	c->weight[BEFORE] = (uint8_t)builder_value(to, "before", like->values[by].unit, VALUE_ON_CPU);
+	c->weight[BEFORE] = (uint8_t)builder_value(to, "before", like->values[by].unit, VALUE_RUNNABLE);
 	c->samples[BEFORE] = c->weight[BEFORE];
 	if (by != VALUE_SAMPLES)
 		c->samples[BEFORE] = (uint8_t)builder_value(to, "samples before", "count", VALUE_GIL);

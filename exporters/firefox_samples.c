@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A thread's samples in the Firefox Profiler's format. Each is a row of its own as long as there are not too many; then some
- * alike of one run share a row, and their number is its weight. What a thread used of a CPU since the row before is known as
- * far as on or off: all of that time, or nothing. */
+ * alike of one run share a row, and their number is its weight. */
+#include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "exporters/firefox.h"
 #include "exporters/json_parts.h"
@@ -96,22 +97,43 @@ static void write_time_column(struct sample_rows rows, uint64_t base_ns, struct 
 	writer_putc(to, ']');
 }
 
+/* The samples of a node that its CPU time goes to: those in which the thread was runnable, or all where it never was. */
+struct cpu_share {
+	uint64_t runnable, all, given;
+};
+
+static bool has_share(const struct cpu_share *share, const struct sample_row *row)
+{
+	return share->runnable == 0 || row->status & STATUS_RUNNABLE;
+}
+
+/* The kernel's count, which the profile has by node: each node's is spread evenly over its samples, in whole nanoseconds whose sum is exact. */
 static void write_cpu_column(struct sample_rows rows, struct writer *to)
 {
+	struct cpu_share *shares = calloc(rows.thread->node_count, sizeof(*shares));
+	struct sample_rows pass = rows;
 	struct sample_row row;
-	uint64_t before_ns = 0;
 
+	if (!shares) {
+		writer_fail(to, -ENOMEM);
+		return;
+	}
+	while (next_row(&pass, &row)) {
+		shares[row.node].all += row.count;
+		shares[row.node].runnable += row.status & STATUS_RUNNABLE ? row.count : 0;
+	}
 	writer_puts(to, ",\n\"threadCPUDelta\":[");
 	for (bool first = true; next_row(&rows, &row) && !to->err; first = false) {
-		if (row.status & STATUS_ON_CPU)
-			json_item(to, first, first ? 0 : row.t_ns - before_ns);
-		else if (row.status & STATUS_UNKNOWN)
-			writer_puts(to, first ? "null" : ",null");
-		else
-			json_item(to, first, 0);
-		before_ns = row.t_ns;
+		struct cpu_share *share = &shares[row.node];
+		unsigned __int128 cpu_ns = rows.thread->nodes[row.node].self[VALUE_CPU];
+		uint64_t whole = share->runnable ? share->runnable : share->all, before = share->given;
+
+		if (has_share(share, &row))
+			share->given += row.count;
+		json_item(to, first, (uint64_t)(cpu_ns * share->given / whole - cpu_ns * before / whole));
 	}
 	writer_putc(to, ']');
+	free(shares);
 }
 
 void firefox_write_samples(const struct profile *profile, const struct thread_tree *thread, uint64_t base_ns,
@@ -124,7 +146,7 @@ void firefox_write_samples(const struct profile *profile, const struct thread_tr
 	writer_putc(to, '{');
 	count = write_stack_column(start, to);
 	write_time_column(start, base_ns, to);
-	if (profile_has(profile, VALUE_ON_CPU))
+	if (profile_has(profile, VALUE_CPU))
 		write_cpu_column(start, to);
 	writer_puts(to, ",\n\"weight\":");
 	if (row_samples > 1) {

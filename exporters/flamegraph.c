@@ -4,7 +4,7 @@
  * The data is one JSON object in a script element that no browser runs. Texts and frames are interned; a thread's tree is one
  * base64 text of little-endian base-128 numbers, node after node in pre-order:
  *   2 × frame + (1: has self values), levels to go up from the last node before this one is hung in (0: a child of it);
- *   with self values: samples, wall, then two bits for each of the other value types from VALUE_ON_CPU on (0: nothing, 1: equal to
+ *   with self values: samples, wall, then two bits for each of the other value types from VALUE_RUNNABLE on (0: nothing, 1: equal to
  *   wall, 2: given), least significant first, then the given ones.
  * The first node is the root; its frame number is 0 and means nothing. */
 #include <errno.h>
@@ -46,13 +46,13 @@ static void add_self(struct buf *to, const struct node *node)
 {
 	uint64_t codes = 0, wall = node->self[VALUE_WALL];
 
-	for (size_t v = VALUE_ON_CPU; v < VALUE_COUNT; v++)
+	for (size_t v = VALUE_RUNNABLE; v < VALUE_COUNT; v++)
 		if (node->self[v])
-			codes |= (node->self[v] == wall ? UINT64_C(1) : UINT64_C(2)) << 2 * (v - VALUE_ON_CPU);
+			codes |= (node->self[v] == wall ? UINT64_C(1) : UINT64_C(2)) << 2 * (v - VALUE_RUNNABLE);
 	add_number(to, node->self[VALUE_SAMPLES]);
 	add_number(to, wall);
 	add_number(to, codes);
-	for (size_t v = VALUE_ON_CPU; v < VALUE_COUNT; v++)
+	for (size_t v = VALUE_RUNNABLE; v < VALUE_COUNT; v++)
 		if (node->self[v] && node->self[v] != wall)
 			add_number(to, node->self[v]);
 }

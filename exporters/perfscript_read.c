@@ -157,10 +157,10 @@ static void end_sample(struct perf_reader *r)
 		node = builder_child(r->to, r->thread, node, symbols[i], 0);
 	if (sample->has_time) {
 		builder_run(r->to, r->thread, node, sample->time_ns, sample->time_ns, 1,
-		            r->is_clock ? sample->period : 0, r->is_clock ? STATUS_ON_CPU : 0);
+		            r->is_clock ? sample->period : 0, r->is_clock ? STATUS_RUNNABLE : 0);
 	} else {
 		values[VALUE_WALL] = r->is_clock ? sample->period : 0;
-		values[VALUE_ON_CPU] = values[VALUE_WALL];
+		values[VALUE_RUNNABLE] = values[VALUE_WALL];
 		builder_add(r->to, r->thread, node, values);
 		r->untimed++;
 	}
@@ -182,7 +182,7 @@ static void begin_sample(struct perf_reader *r, const struct perfscript_head *sa
 		if (r->is_clock) {
 			builder_profile(r->to)->mode = "cpu";
 			builder_value(r->to, "cpu", "nanoseconds", VALUE_WALL);
-			builder_value(r->to, "on_cpu", "nanoseconds", VALUE_ON_CPU);
+			builder_value(r->to, "runnable", "nanoseconds", VALUE_RUNNABLE);
 		}
 	}
 	if (strlen(r->event) != bytes || memcmp(r->event, sample->event.at, bytes) != 0) {

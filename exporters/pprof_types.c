@@ -68,21 +68,16 @@ static uint64_t scale_to_ns(const char *unit)
 }
 
 /* Gives a type a place in the profile. */
-static void place_type(struct pprof_reader *r, unsigned i, enum value_index index, bool is_on_cpu)
+static void place_type(struct pprof_reader *r, unsigned i, enum value_index index)
 {
 	const struct pprof_type *type = &r->tables.types[i];
 	struct pprof_column *column = &r->columns[i];
-	char unit[64], name[64];
+	char unit[64];
 
 	column->scale = scale_to_ns(pprof_text(&r->tables, &r->text, type->unit));
 	snprintf(unit, sizeof(unit), "%s",
 	         column->scale > 1 ? "nanoseconds" : pprof_text(&r->tables, &r->text, type->unit));
-	/* Ours is called so in files that have no other, where everybody knows it by that name. */
-	if (is_on_cpu && is_type(&r->tables, i, "cpu", "nanoseconds"))
-		snprintf(name, sizeof(name), "on_cpu");
-	else
-		snprintf(name, sizeof(name), "%s", pprof_text(&r->tables, &r->text, type->name));
-	column->place = builder_value(r->to, name, unit, index);
+	column->place = builder_value(r->to, pprof_text(&r->tables, &r->text, type->name), unit, index);
 	for (unsigned other = 0; other < i; other++)
 		if (column->place != BUILDER_NONE && r->columns[other].place == column->place)
 			column->place = BUILDER_NONE; /* the same type twice */
@@ -93,21 +88,18 @@ void pprof_place_types(struct pprof_reader *r)
 	const struct pprof_tables *t = &r->tables;
 	unsigned count = r->column_count = t->type_count < PPROF_TYPES_MAX ? (unsigned)t->type_count : PPROF_TYPES_MAX;
 	unsigned weight = weight_type(t, count), samples = samples_type(t, count, weight);
-	bool is_on_cpu = is_type(t, weight, "wall", "nanoseconds");
 	uint64_t left_out = t->type_count - count;
 	char label[160];
 
 	for (unsigned i = 0; i < count; i++)
 		r->columns[i] = (struct pprof_column){.place = BUILDER_NONE, .scale = 1};
-	for (unsigned i = 0; i < count; i++)
-		is_on_cpu &= !is_type(t, i, "on_cpu", "nanoseconds");
 	if (samples < count)
 		r->columns[samples].place = VALUE_SAMPLES;
 	if (weight != samples)
-		place_type(r, weight, VALUE_WALL, is_on_cpu);
+		place_type(r, weight, VALUE_WALL);
 	for (unsigned i = 0; i < count; i++) {
 		if (i != weight && i != samples)
-			place_type(r, i, VALUE_ON_CPU, is_on_cpu);
+			place_type(r, i, VALUE_RUNNABLE);
 		left_out += r->columns[i].place == BUILDER_NONE;
 	}
 	r->count_records = samples == count;

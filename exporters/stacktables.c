@@ -165,10 +165,7 @@ static struct value_column column_of(struct stack_tables *t, enum value_index v)
 	const struct value_type *type = &t->profile->values[v];
 	struct value_column column = {.from = v};
 
-	/* "cpu" is the name by which all consumers of pprof know this, or the kernel's count where we have it. */
-	column.name = column_text(
-		t, v == VALUE_ON_CPU && profile_has(t->profile, v) && !profile_has(t->profile, VALUE_CPU) ? "cpu"
-													  : type->name);
+	column.name = column_text(t, type->name);
 	column.unit = column_text(t, type->unit);
 	return column;
 }
@@ -176,7 +173,7 @@ static struct value_column column_of(struct stack_tables *t, enum value_index v)
 unsigned stack_tables_columns(struct stack_tables *t, struct value_column ret_columns[VALUE_COUNT])
 {
 	static const enum value_index own[] = {VALUE_SAMPLES, VALUE_WALL, VALUE_CPU,
-	                                       VALUE_ON_CPU,  VALUE_GIL,  VALUE_RUN_WAIT};
+	                                       VALUE_RUNNABLE, VALUE_GIL, VALUE_RUN_WAIT};
 	unsigned count = 0;
 
 	if (t->profile->imported) {

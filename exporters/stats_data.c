@@ -103,7 +103,7 @@ static void add_json_function(struct writer *to, const struct stats_view *v, uin
 	add_double(to, "cumtime", f->sums.total_s);
 	add_double(to, "cumtime_percall", per(f->sums.total_s, f->sums.primitive_calls));
 	if (v->on_cpu)
-		add_double(to, "on_cpu", (double)f->on_cpu_ns / (double)NS_PER_S);
+		add_double(to, "on_cpu", (double)f->cpu_ns / (double)NS_PER_S);
 	if (v->gil)
 		add_double(to, "gil", (double)f->gil_ns / (double)NS_PER_S);
 }
@@ -213,7 +213,7 @@ static void add_csv_function(struct writer *to, const struct stats_view *v, uint
 		writer_putc(to, ',');
 	}
 	if (v->on_cpu) {
-		add_number(to, (double)f->on_cpu_ns / (double)NS_PER_S, "");
+		add_number(to, (double)f->cpu_ns / (double)NS_PER_S, "");
 		writer_putc(to, ',');
 	}
 	if (v->gil) {

@@ -42,7 +42,7 @@ static const char *const meanings[] = {
 	[STATS_PCALLS] = "primitive call count",
 	[STATS_STDNAME] = "standard name",
 	[STATS_TIME] = "internal time",
-	[STATS_ON_CPU] = "internal time on the CPU",
+	[STATS_ON_CPU] = "internal CPU time",
 	[STATS_GIL] = "internal time holding the GIL",
 };
 
@@ -147,7 +147,7 @@ static int compare_by(const struct stats *s, enum stats_key key, uint32_t left, 
 	case STATS_TIME:
 		return compare_times(a->sums.self_s, b->sums.self_s);
 	case STATS_ON_CPU:
-		return compare_counts(a->on_cpu_ns, b->on_cpu_ns);
+		return compare_counts(a->cpu_ns, b->cpu_ns);
 	case STATS_GIL:
 		return compare_counts(a->gil_ns, b->gil_ns);
 	case STATS_FILE:

@@ -15,7 +15,7 @@ enum stats_key {
 	STATS_PCALLS,
 	STATS_STDNAME,
 	STATS_TIME,
-	STATS_ON_CPU, /* ours: self time on the CPU */
+	STATS_ON_CPU, /* ours: self CPU time, by the kernel's count */
 	STATS_GIL,    /* ours: self time holding the GIL */
 };
 

@@ -32,7 +32,7 @@ static void strip_functions(struct callgraph *to, const struct callgraph *from, 
 		callgraph_give_sums(to, new_index[by_entry[i]]);
 		call_sums_add(&new->sums, &f->sums);
 		new->self_samples += f->self_samples;
-		new->on_cpu_ns += f->on_cpu_ns;
+		new->cpu_ns += f->cpu_ns;
 		new->gil_ns += f->gil_ns;
 	}
 }

@@ -155,7 +155,7 @@ static void add_line(const struct stats_view *v, uint32_t function, struct write
 	add_share(to, sums->total_s, sums->primitive_calls);
 	writer_putc(to, ' ');
 	if (v->on_cpu) {
-		add_time(to, (double)f->on_cpu_ns / (double)NS_PER_S);
+		add_time(to, (double)f->cpu_ns / (double)NS_PER_S);
 		writer_putc(to, ' ');
 	}
 	if (v->gil) {

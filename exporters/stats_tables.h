@@ -16,7 +16,7 @@ struct stats_view {
 	struct stats_limit *limits; /* of each table */
 	size_t limit_count;
 	const char *files; /* what was read: a line each, with its time; "" for none; safe for a terminal */
-	bool on_cpu, gil;  /* further columns: self time of the function in that state, seconds */
+	bool on_cpu, gil;  /* further columns: self time of the function on a CPU, as the kernel counted, and with the GIL, seconds */
 	bool safe;         /* CSV: names made safe for a terminal */
 };
 

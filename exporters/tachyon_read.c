@@ -184,7 +184,7 @@ static unsigned status_of(unsigned status, bool in_gc)
 	if (status & CPU_UNKNOWN) /* in wall mode it does not ask whether the thread runs */
 		ours |= STATUS_UNKNOWN;
 	else if (status & ON_CPU)
-		ours |= STATUS_ON_CPU;
+		ours |= STATUS_RUNNABLE;
 	else if (!(status & (HAS_GIL | GIL_REQUESTED)))
 		ours |= STATUS_IDLE;
 	return ours | (in_gc ? STATUS_GC : 0);

@@ -177,15 +177,22 @@ static void add_thread_name(struct report *r, const struct thread_tree *tree)
 	buf_release(&name);
 }
 
+/* CPU time, then the states, which add up to the whole, then what is a part of one of these. */
 static const struct {
-	enum value_index value;
+	enum value_index value; /* that the profile must have */
 	const char *label;
-} thread_shares[] = {{VALUE_ON_CPU, "on CPU"}, {VALUE_GIL, "GIL"},   {VALUE_GIL_WAIT, "wait"},
-                     {VALUE_IDLE, "idle"},     {VALUE_UNKNOWN, "?"}, {VALUE_GC, "GC"}};
+	enum state state; /* STATE_COUNT: the value itself */
+} thread_shares[] = {{VALUE_CPU, "CPU", STATE_COUNT},
+                     {VALUE_GIL, "GIL", STATE_GIL},
+                     {VALUE_GIL_WAIT, "wait", STATE_GIL_WAIT},
+                     {VALUE_RUNNABLE, "run", STATE_RUNNABLE},
+                     {VALUE_IDLE, "idle", STATE_IDLE},
+                     {VALUE_UNKNOWN, "?", STATE_UNKNOWN},
+                     {VALUE_GC, "GC", STATE_COUNT}};
 
 struct thread_row {
 	const struct thread_tree *tree;
-	uint64_t sum[VALUE_COUNT];
+	uint64_t sum[VALUE_COUNT], states[STATE_COUNT];
 };
 
 static int compare_threads(const void *left, const void *right)
@@ -216,6 +223,13 @@ static void write_threads_head(struct report *r)
 	end_line(r);
 }
 
+static uint64_t share_of(const struct thread_row *row, size_t share)
+{
+	enum state state = thread_shares[share].state;
+
+	return state < STATE_COUNT ? row->states[state] : row->sum[thread_shares[share].value];
+}
+
 /* What a thread was doing, in shares of its own time. */
 static void write_threads(struct report *r)
 {
@@ -231,9 +245,12 @@ static void write_threads(struct report *r)
 		for (uint32_t n = 0; n < rows[i].tree->node_count; n++)
 			for (size_t v = 0; v < VALUE_COUNT; v++)
 				rows[i].sum[v] += rows[i].tree->nodes[n].self[v];
+		values_states(rows[i].sum, rows[i].states);
 	}
 	qsort(rows, count, sizeof(*rows), compare_threads);
-	heading(r, "THREADS (shares of the thread's own time)");
+	heading(r, has_share(r, VALUE_RUNNABLE)
+	                   ? "THREADS (shares of the thread's time. GIL: held, wait: awaited, run: neither, and runnable)"
+	                   : "THREADS (shares of the thread's own time)");
 	write_threads_head(r);
 	for (uint32_t i = 0; i < count && i < THREADS_MAX; i++) {
 		buf_printf(&r->line, "%9" PRIu64, rows[i].sum[VALUE_SAMPLES]);
@@ -241,7 +258,7 @@ static void write_threads(struct report *r)
 		buf_putc(&r->line, ' ');
 		for (size_t v = 0; v < sizeof(thread_shares) / sizeof(thread_shares[0]); v++)
 			if (has_share(r, thread_shares[v].value))
-				add_share(r, rows[i].sum[thread_shares[v].value], rows[i].sum[r->by]);
+				add_share(r, share_of(&rows[i], v), rows[i].sum[r->by]);
 		buf_puts(&r->line, "  ");
 		add_thread_name(r, rows[i].tree);
 		end_line(r);
@@ -256,7 +273,7 @@ static void write_functions(struct report *r)
 	struct function *functions;
 	uint32_t count;
 	uint64_t rest = 0;
-	bool cpu = has_share(r, VALUE_ON_CPU), gil = has_share(r, VALUE_GIL);
+	bool cpu = has_share(r, VALUE_CPU), gil = has_share(r, VALUE_GIL);
 
 	r->err = functions_make(&functions, &count, r->profile, r->by);
 	if (r->err)
@@ -278,7 +295,7 @@ static void write_functions(struct report *r)
 		add_amount(r, f->total[r->by]);
 		add_share(r, f->total[r->by], r->whole);
 		if (cpu)
-			add_share(r, f->self[VALUE_ON_CPU], f->self[r->by]);
+			add_share(r, f->self[VALUE_CPU], f->self[r->by]);
 		if (gil)
 			add_share(r, f->self[VALUE_GIL], f->self[r->by]);
 		buf_puts(&r->line, "  ");
@@ -295,7 +312,7 @@ static void write_functions(struct report *r)
 	if (cpu || gil)
 		writer_puts(
 			r->to,
-			"  CPU % and GIL %: of the function's self time, running or runnable, and holding the GIL\n");
+			"  CPU % and GIL %: of the function's self time, on a CPU as the kernel counted, and holding the GIL\n");
 	free(functions);
 }
 

@@ -79,7 +79,7 @@ static bool take_again(struct target *target, struct thread *t, struct sample *s
 		return false;
 	sample->status = t->exact->status;
 	if (t->oncpu.state == ONCPU_RUNNABLE)
-		sample->status = (uint16_t)((sample->status & ~STATUS_IDLE) | STATUS_ON_CPU);
+		sample->status = (uint16_t)((sample->status & ~STATUS_IDLE) | STATUS_RUNNABLE);
 	stand_for_waiting(target, t, sample);
 	run_repeat(target, t, sample);
 	if (target->exact->modules)

@@ -13,7 +13,7 @@
 /* Whether the latest tick found nothing that is not on the data stack. */
 static bool is_simple(const struct target *target, const struct thread *t, uint64_t now_ns)
 {
-	const uint16_t working = STATUS_GIL | STATUS_ON_CPU;
+	const uint16_t working = STATUS_GIL | STATUS_RUNNABLE;
 
 	return t->taken && t->run.count > 0 && (t->run.status & (working | STATUS_GIL_WAIT | STATUS_GC)) == working &&
 	       t->last_plain.count == t->last.depth && t->last_plain.shims == 0 && (!t->apart || t->apart->count == 0) && t->chunk_count > 0 &&

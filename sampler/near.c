@@ -65,7 +65,7 @@ void near_note(struct target *target, const struct thread *t, uint16_t status)
 {
 	struct thread *before;
 
-	if (target->exact || target->near.thread == t->id || (status & (STATUS_GIL | STATUS_ON_CPU)) != (STATUS_GIL | STATUS_ON_CPU))
+	if (target->exact || target->near.thread == t->id || (status & (STATUS_GIL | STATUS_RUNNABLE)) != (STATUS_GIL | STATUS_RUNNABLE))
 		return;
 	before = find_running(target);
 	if (before)

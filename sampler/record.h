@@ -114,7 +114,7 @@ enum {
 
 /* What a thread was seen doing. wall is every sample; the rest are bits. */
 enum thread_status {
-	STATUS_ON_CPU = 1,    /* runnable: running or waiting for a CPU */
+	STATUS_RUNNABLE = 1,    /* runnable: running or waiting for a CPU */
 	STATUS_GIL = 2,       /* holds the GIL */
 	STATUS_GIL_WAIT = 4,  /* waits for the GIL */
 	STATUS_IDLE = 8,      /* not runnable, neither holding nor waiting for the GIL */

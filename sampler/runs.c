@@ -93,7 +93,7 @@ void run_close(struct target *target, struct thread *t)
 		return;
 	account(target, t, &t->run, write_stack(target, t, &t->run, t->frames, t->depth));
 	t->run.count = 0;
-	t->cputime.ran |= (t->run.status & (STATUS_ON_CPU | STATUS_GIL | STATUS_GIL_WAIT | STATUS_UNKNOWN)) != 0;
+	t->cputime.ran |= (t->run.status & (STATUS_RUNNABLE | STATUS_GIL | STATUS_GIL_WAIT | STATUS_UNKNOWN)) != 0;
 	t->cputime.others = true;
 }
 
@@ -163,7 +163,7 @@ static void mend_status(struct thread *t, uint16_t status)
 {
 	const uint16_t gil = STATUS_GIL | STATUS_GIL_WAIT;
 
-	if (t->run.count > 0 && !(t->run.status & gil) && (t->run.status & STATUS_ON_CPU) && (status & gil) &&
+	if (t->run.count > 0 && !(t->run.status & gil) && (t->run.status & STATUS_RUNNABLE) && (status & gil) &&
 	    (t->still || leaf_stands(t)) && t->run.t_last_ns - t->run.t_first_ns < MOMENT_NS)
 		t->run.status |= STATUS_GIL_WAIT;
 }

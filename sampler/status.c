@@ -119,7 +119,7 @@ int status_of(struct target *target, struct thread *t, const struct walker *w, u
 	else if (waits_for_gil(target, t, interp, head))
 		status |= STATUS_GIL_WAIT;
 	if (t->oncpu.state == ONCPU_RUNNABLE)
-		status |= STATUS_ON_CPU;
+		status |= STATUS_RUNNABLE;
 	else if (t->oncpu.state == ONCPU_UNKNOWN)
 		status |= STATUS_UNKNOWN;
 	else if (!(status & (STATUS_GIL | STATUS_GIL_WAIT)))
@@ -133,7 +133,7 @@ int status_of(struct target *target, struct thread *t, const struct walker *w, u
 			return -EAGAIN;
 		status |= handled == HANDLED_ANY ? STATUS_EXCEPTION : 0;
 	}
-	if ((status & STATUS_GIL_WAIT) && !(status & STATUS_ON_CPU))
+	if ((status & STATUS_GIL_WAIT) && !(status & STATUS_RUNNABLE))
 		t->gil_waited_ns = w->now_ns;
 	near_note(target, t, status);
 	*ret_status = status;
@@ -168,12 +168,12 @@ bool status_of_still(struct target *target, struct thread *t, uint64_t now_ns, u
 	if (waits_for_gil(target, t, interp, NULL))
 		status |= STATUS_GIL_WAIT;
 	if (t->oncpu.state == ONCPU_RUNNABLE)
-		status |= STATUS_ON_CPU;
+		status |= STATUS_RUNNABLE;
 	else if (t->oncpu.state == ONCPU_UNKNOWN)
 		status |= STATUS_UNKNOWN;
 	else if (!(status & STATUS_GIL_WAIT))
 		status |= STATUS_IDLE;
-	if ((status & STATUS_GIL_WAIT) && !(status & STATUS_ON_CPU))
+	if ((status & STATUS_GIL_WAIT) && !(status & STATUS_RUNNABLE))
 		t->gil_waited_ns = now_ns;
 	*ret_status = status;
 	return true;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Colours: states by hues that stay apart for colour-blind eyes too, shaded by the function so that neighbours stay apart.
 const STATES = [
-	{id: "gil", label: "Holds the GIL", hue: [30, 92, 70], dark: [26, 68, 42]},
-	{id: "cpu", label: "On CPU without GIL", hue: [160, 48, 66], dark: [165, 52, 29]},
-	{id: "wait", label: "Waits for the GIL", hue: [338, 72, 76], dark: [338, 46, 43]},
+	{id: "gil", label: "GIL held", hue: [30, 92, 70], dark: [26, 68, 42]},
+	{id: "runnable", label: "Runnable without GIL", hue: [160, 48, 66], dark: [165, 52, 29]},
+	{id: "wait", label: "GIL awaited", hue: [338, 72, 76], dark: [338, 46, 43]},
 	{id: "idle", label: "Idle", hue: [213, 46, 82], dark: [215, 24, 33]},
 	{id: "unknown", label: "Unknown", hue: [220, 6, 82], dark: [220, 5, 34]},
 ];
@@ -41,10 +41,10 @@ function shaded(color, shade) {
 	return `hsl(${h} ${s}% ${(l + offset).toFixed(1)}%)`;
 }
 
-// How a node's time splits into states, in the order of STATES. A holder of the GIL is that, runnable or not.
+// How a node's time splits into states, in the order of STATES: as values_states() of aggregator/profile.c.
 function statesOf(values, base) {
 	const of = (value) => isOwn[value] ? values[base + value] : 0;
-	return [of(GIL), values[base + CPU_ALONE], of(GIL_WAIT), of(IDLE), of(UNKNOWN)];
+	return [of(GIL), values[base + RUNNABLE_ALONE], of(GIL_WAIT), of(IDLE), of(UNKNOWN)];
 }
 
 function dominantState(values, base) {

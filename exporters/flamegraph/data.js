@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The profile's data, decoded: exporters/flamegraph.c tells the layout. Everything in it is untrusted text.
 "use strict";
-const SAMPLES = 0, WALL = 1, ON_CPU = 2, GIL = 3, GIL_WAIT = 4, IDLE = 5, UNKNOWN = 6, GC = 7, EXCEPTION = 8, CPU = 9, RUN_WAIT = 10;
-// Worked out here, sample by sample: runnable without holding the GIL.
-const CPU_ALONE = 11, VALUES = 12;
+const SAMPLES = 0, WALL = 1, RUNNABLE = 2, GIL = 3, GIL_WAIT = 4, IDLE = 5, UNKNOWN = 6, GC = 7, EXCEPTION = 8, CPU = 9, RUN_WAIT = 10;
+// Worked out here: runnable, and neither holding nor awaiting the GIL. With GIL, GIL_WAIT, IDLE and UNKNOWN it is all of the time.
+const RUNNABLE_ALONE = 11, VALUES = 12;
 const loadStart = performance.now();
 const data = JSON.parse(document.getElementById("data").textContent);
 // Two profiles joined (sampled diff): [before, after] of each; or null.
 const comparison = data.comparison || null;
 // A profile from elsewhere has values of other names in these places: only what is called as ours is ours.
-const OWN_NAMES = ["samples", "wall", "on_cpu", "gil", "gil_wait", "idle", "unknown", "gc", "exception", "cpu", "run_wait"];
+const OWN_NAMES = ["samples", "wall", "runnable", "gil", "gil_wait", "idle", "unknown", "gc", "exception", "cpu", "run_wait"];
 const isOwn = OWN_NAMES.map((name, i) => data.values[i] === name && data.units[i] === (i === SAMPLES ? "count" : "nanoseconds"));
-const hasStates = isOwn[ON_CPU] || isOwn[GIL] || isOwn[GIL_WAIT] || isOwn[IDLE];
+const OTHER_STATES = [GIL, GIL_WAIT, IDLE, UNKNOWN].filter((value) => isOwn[value]);
+const hasStates = isOwn[RUNNABLE] || isOwn[GIL] || isOwn[GIL_WAIT] || isOwn[IDLE];
 // What widths and shares are of, unless asked otherwise.
 const MAIN = data.values[WALL] === null ? SAMPLES : WALL;
 
@@ -64,13 +65,13 @@ function decodeThread(count, text) {
 		byte = bytes.charCodeAt(at++);
 		const time = self[base + WALL] = byte < 128 ? byte : rest(byte);
 		byte = bytes.charCodeAt(at++);
-		for (let codes = byte < 128 ? byte : rest(byte), value = base + ON_CPU; codes > 0; codes >>= 2, value++)
+		for (let codes = byte < 128 ? byte : rest(byte), value = base + RUNNABLE; codes > 0; codes >>= 2, value++)
 			if ((codes & 3) === 1)
 				self[value] = time;
 			else if ((codes & 3) === 2)
 				self[value] = rest(bytes.charCodeAt(at++));
-		if (isOwn[ON_CPU])
-			self[base + CPU_ALONE] = Math.max(0, self[base + ON_CPU] - (isOwn[GIL] ? self[base + GIL] : 0));
+		if (isOwn[RUNNABLE])
+			self[base + RUNNABLE_ALONE] = Math.max(0, OTHER_STATES.reduce((rest, value) => rest - self[base + value], time));
 		main[node] = self[base + MAIN];
 	}
 	for (let node = count - 1; node > 0; node--)

@@ -11,11 +11,11 @@ function make(tag, className, text) {
 	return made;
 }
 
-const OWN_LABELS = ["Samples", "Wall time", "On CPU", "GIL held", "GIL wait", "Idle", "State unknown", "Garbage collection", "Handling exceptions", "CPU time", "CPU wait"];
+const OWN_LABELS = ["Samples", "Wall time", "Runnable", "GIL held", "GIL awaited", "Idle", "State unknown", "Garbage collection", "Handling exceptions", "CPU time", "Waiting for a CPU"];
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 const weightLabel = (value) => comparison && value === SAMPLES ? "Samples after" : isOwn[value] ? OWN_LABELS[value] :
 	capital(cleanText(data.values[value]).slice(0, 60));
-const WEIGHTS = [WALL, SAMPLES, CPU, RUN_WAIT, ON_CPU, GIL, GIL_WAIT, IDLE, GC, EXCEPTION, UNKNOWN].filter((value) => data.values[value] !== null)
+const WEIGHTS = [WALL, SAMPLES, CPU, RUN_WAIT, RUNNABLE, GIL, GIL_WAIT, IDLE, GC, EXCEPTION, UNKNOWN].filter((value) => data.values[value] !== null)
 	.map((value) => ({value, label: weightLabel(value)}));
 
 function timeText(ns) {
@@ -71,7 +71,7 @@ function changeRows(tree, node) {
 
 function statusShares(tree, node) {
 	const shares = make("div", "shares"), mix = make("div", "mix"), base = node * VALUES, wall = tree.total[base + WALL];
-	const parts = statesOf(tree.total, base), sum = Math.max(parts.reduce((a, b) => a + b, 0), wall);
+	const parts = statesOf(tree.total, base), sum = parts.reduce((a, b) => a + b, 0);
 	STATES.forEach((state, i) => {
 		if (parts[i] <= 0 || sum <= 0)
 			return;
@@ -80,18 +80,18 @@ function statusShares(tree, node) {
 		part.style.background = shaded(state, 3);
 		mix.append(part);
 	});
-	const named = [["GIL", GIL, 0], ["on CPU", ON_CPU, 1], ["GIL wait", GIL_WAIT, 2], ["idle", IDLE, 3], ["unknown", UNKNOWN, 4], ["GC", GC], ["exception", EXCEPTION],
-		["CPU time", CPU], ["CPU wait", RUN_WAIT]];
-	for (const [label, value, state] of named) {
-		if (!isOwn[value] || tree.total[base + value] <= 0)
-			continue;
+	STATES.forEach((state, i) => {
+		if (parts[i] <= 0)
+			return;
 		const share = make("span");
-		if (state !== undefined)
-			share.append(swatch(shaded(STATES[state], 3)));
-		share.append(`${label} ${percentText(tree.total[base + value], wall)}`);
+		share.append(swatch(shaded(state, 3)), `${state.label} ${percentText(parts[i], sum)}`);
 		shares.append(share);
-	}
-	return [mix, shares];
+	});
+	const others = make("div", "shares");
+	for (const value of [CPU, RUN_WAIT, GC, EXCEPTION])
+		if (isOwn[value] && tree.total[base + value] > 0)
+			others.append(make("span", "", `${OWN_LABELS[value]} ${percentText(tree.total[base + value], wall)}`));
+	return [mix, shares, others];
 }
 
 function sourceOf(tree, node) {
@@ -159,13 +159,13 @@ function showTip(box, x, y) {
 }
 
 function showLegend() {
-	const parts = [], total = view.tree.total, states = statesOf(total, 0), wall = Math.max(total[WALL], 0);
+	const parts = [], total = view.tree.total, states = statesOf(total, 0), whole = states.reduce((a, b) => a + b, 0);
 	if (view.color === "change")
 		parts.push([shaded(CHANGES.grew[3], 3), "Grew"], [shaded(CHANGES.shrank[3], 3), "Shrank"], [shaded(NO_CHANGE, 3), "Within the noise"]);
 	else if (view.color === "status")
 		STATES.forEach((state, i) => {
 			if (states[i] > 0)
-				parts.push([shaded(state, 3), `${i === 1 && !isOwn[GIL] ? "On CPU" : state.label} ${percentText(states[i], wall)}`]);
+				parts.push([shaded(state, 3), `${i === 1 && !isOwn[GIL] ? "Runnable" : state.label} ${percentText(states[i], whole)}`]);
 		});
 	else if (view.color === "category")
 		for (const category of CATEGORIES)
@@ -241,8 +241,8 @@ function addFacts(facts, prefix) {
 // What each thread was doing, in shares of its own time.
 function fillThreadFacts() {
 	const columns = comparison ? [["before", comparison.weight[0]], ["after", comparison.weight[1]]] :
-		[["GIL", GIL], ["on CPU", ON_CPU], ["GIL wait", GIL_WAIT], ["idle", IDLE], ["unknown", UNKNOWN], ["GC", GC], ["exception", EXCEPTION],
-			["CPU time", CPU], ["CPU wait", RUN_WAIT]].filter(([, value]) => isOwn[value]);
+		[["CPU time", CPU], ["waiting for a CPU", RUN_WAIT], ["GIL held", GIL], ["GIL awaited", GIL_WAIT], ["runnable without GIL", RUNNABLE_ALONE],
+			["idle", IDLE], ["unknown", UNKNOWN], ["GC", GC], ["exception", EXCEPTION]].filter(([, value]) => isOwn[value === RUNNABLE_ALONE ? RUNNABLE : value]);
 	const table = element("thread-facts"), head = make("tr"), wholes = new Float64Array(VALUES);
 	const sums = threads.slice(0, 200).map((thread) => {
 		const sum = new Float64Array(VALUES);

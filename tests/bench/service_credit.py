@@ -13,8 +13,8 @@ class Thread:
         self.ns, self.samples = {}, 0
 
     def add(self, function, values):
-        wall, on_cpu, idle = (values.get(key, 0) for key in ("wall", "on_cpu", "idle"))
-        for state, ns in (("on CPU", on_cpu), ("idle", idle), ("neither", wall - on_cpu - idle)):
+        wall, runnable, idle = (values.get(key, 0) for key in ("wall", "runnable", "idle"))
+        for state, ns in (("runnable", runnable), ("idle", idle), ("neither", wall - runnable - idle)):
             if ns > 0:
                 self.ns[function, state] = self.ns.get((function, state), 0) + ns
         self.samples += values.get("samples", 0)

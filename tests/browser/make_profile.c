@@ -11,7 +11,7 @@
 #include "exporters/format.h"
 #include "tests/unit/build_profile.h"
 
-enum { HELD = STATUS_ON_CPU | STATUS_GIL };
+enum { HELD = STATUS_RUNNABLE | STATUS_GIL };
 
 /* What a page must show as text: nothing here may run, close an element or reorder its neighbours. */
 static const char *const hostile[] = {
@@ -57,7 +57,7 @@ static void make_hostile(struct profile *p, const char *source)
 	             built_child(p, main_thread, built_child(p, main_thread, at, dumps, 238), encode, 257), 260,
 	             STATUS_GIL_WAIT);
 	built_sample(p, main_thread, built_child(p, main_thread, at, match, 80), 700, HELD);
-	built_sample(p, main_thread, built_child(p, main_thread, at, match, 95), 310, STATUS_ON_CPU);
+	built_sample(p, main_thread, built_child(p, main_thread, at, match, 95), 310, STATUS_RUNNABLE);
 	built_sample(p, main_thread, built_child(p, main_thread, at, gc, 0), 120, HELD | STATUS_GC);
 	built_sample(p, main_thread, built_child(p, main_thread, top, sleeping, 91), 1500, STATUS_IDLE);
 	built_sample(p, main_thread, built_child(p, main_thread, top, import, 1360), 90, STATUS_UNKNOWN);
@@ -72,7 +72,7 @@ static void make_hostile(struct profile *p, const char *source)
 		uint32_t symbol = built_symbol(p, hostile[i], i % 2 ? "/srv/<evil>&.py" : hostile[i], 7);
 
 		built_sample(p, worker, built_child(p, worker, top, symbol, (uint32_t)i + 1), 300 - 20 * i,
-		             STATUS_ON_CPU);
+		             STATUS_RUNNABLE);
 	}
 	if (source && realpath(source, path)) {
 		uint32_t symbol = built_symbol(p, "has_source", path, 2);
@@ -157,8 +157,8 @@ static void make_native(struct profile *p)
 
 	built_sample(p, thread, top, 50, HELD);
 	at = built_child(p, thread, top, deflate, 800);
-	built_sample(p, thread, built_child(p, thread, at, match, 1234), 400, STATUS_ON_CPU);
-	built_sample(p, thread, built_child(p, thread, top, crc, 0), 200, STATUS_ON_CPU);
+	built_sample(p, thread, built_child(p, thread, at, match, 1234), 400, STATUS_RUNNABLE);
+	built_sample(p, thread, built_child(p, thread, top, crc, 0), 200, STATUS_RUNNABLE);
 	at = built_child(p, thread, built_child(p, thread, top, sort, 0), key, 10);
 	built_sample(p, thread, at, 100, HELD);
 	built_sample(p, thread, built_child(p, thread, at, place, 0x1234), 70, HELD);
@@ -180,7 +180,7 @@ static void make_imported(struct profile *p)
 	uint32_t process = built_process(p, 0, ""), thread = built_thread(p, process, 0, 0, "</script>thread"), top, at;
 
 	p->values[VALUE_WALL] = (struct value_type){"alloc</script><b>", "bytes"};
-	p->values[VALUE_ON_CPU] = (struct value_type){"objects", "widgets<i>"};
+	p->values[VALUE_RUNNABLE] = (struct value_type){"objects", "widgets<i>"};
 	for (int v = VALUE_GIL; v < VALUE_COUNT; v++)
 		p->values[v] = (struct value_type){0};
 	top = built_child(p, thread, 0, built_symbol(p, "load", "/srv/data.py", 0), 5);
@@ -189,7 +189,7 @@ static void make_imported(struct profile *p)
 	p->threads[thread].nodes[top].self[VALUE_WALL] = 1024;
 	p->threads[thread].nodes[at].self[VALUE_SAMPLES] = 6;
 	p->threads[thread].nodes[at].self[VALUE_WALL] = 3072;
-	p->threads[thread].nodes[at].self[VALUE_ON_CPU] = 12;
+	p->threads[thread].nodes[at].self[VALUE_RUNNABLE] = 12;
 	p->processes[process].version = 0;
 	p->processes[process].facts = (struct rec_facts){0};
 	p->imported = true;
@@ -215,7 +215,7 @@ static struct profile *make_side(bool after)
 	built_sample(p, thread, at, after ? 600 : 300, HELD);
 	at = built_child(p, thread, top,
 	                 built_symbol(p, after ? "</script>new" : "vanished", "/srv/job.py", 30 + moved), 31 + moved);
-	built_sample(p, thread, at, after ? 500 : 300, STATUS_ON_CPU);
+	built_sample(p, thread, at, after ? 500 : 300, STATUS_RUNNABLE);
 	p->processes[process].facts.lost[LOSS_TORN] = after ? 9 : 0;
 	p->processes[process].facts.attempts += after ? 9 : 0;
 	return p;

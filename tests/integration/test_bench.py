@@ -106,11 +106,11 @@ class Credit(unittest.TestCase):
         for number, (tid, main, functions) in enumerate(threads):
             lines.append({"type": "thread", "id": number, "process": 0, "tid": tid, "main": main})
             lines.append({"type": "node", "thread": number, "id": 0, "frame": None, "self": {}})
-            for function, (on_cpu, idle) in functions.items():
+            for function, (runnable, idle) in functions.items():
                 if function not in frames:
                     frames[function] = len(frames)
                     lines.append({"type": "frame", "id": frames[function], "function": function})
-                values = {"samples": 1000, "wall": on_cpu + idle, "on_cpu": on_cpu, "idle": idle}
+                values = {"samples": 1000, "wall": runnable + idle, "runnable": runnable, "idle": idle}
                 lines.append({"type": "node", "thread": number, "id": 1, "frame": frames[function], "self": values})
         return service_credit.read(json.dumps(line) for line in lines)[1]
 

@@ -2,10 +2,14 @@
 """CPU time: the values cpu and run_wait, held against the clocks of the target's own threads. Shares are within 2 points."""
 import bisect
 import collections
+import contextlib
 import functools
 import json
 import os
+import re
 import struct
+import subprocess
+import sys
 import unittest
 
 import support
@@ -24,6 +28,16 @@ def has_schedstat():
             return int(file.read().split()[0]) > 0
     except OSError:
         return False
+
+
+@contextlib.contextmanager
+def burner():
+    process = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
 
 
 class Log:
@@ -124,9 +138,9 @@ class CpuTime(unittest.TestCase):
         """Of what the two functions used."""
         said = [profile.by[tid][name]["cpu"] for name in names]
         share, true = said[0] / max(1, sum(said)), own[1] / max(1, own[1] + own[2])
-        on_cpu = [profile.by[tid][name]["on_cpu"] for name in names]
-        self.assertLess(abs(share - true), TOLERANCE, "%s: cpu says %.3f, on_cpu %.3f, its own clock %.3f" % (
-            names[0], share, on_cpu[0] / max(1, sum(on_cpu)), true))
+        runnable = [profile.by[tid][name]["runnable"] for name in names]
+        self.assertLess(abs(share - true), TOLERANCE, "%s: cpu says %.3f, runnable %.3f, its own clock %.3f" % (
+            names[0], share, runnable[0] / max(1, sum(runnable)), true))
 
     @support.on(support.each_version)
     @judged
@@ -157,18 +171,43 @@ class CpuTime(unittest.TestCase):
     @support.on(support.few)
     @judged
     def check_crowd(self, python):
-        """Three on two CPUs: all are runnable always, and what the samples call on_cpu is CPU time and waiting for one."""
+        """Three on two CPUs: all are runnable always, and what the samples call runnable is CPU time and waiting for one."""
         profile, threads = self.sample(python, "crowd")
         runnable = waited = 0
         for tid, own in threads:
             sums = profile.sums[tid]
             self.assert_sum(profile, tid, own[0])
-            runnable += sums["on_cpu"]
+            runnable += sums["runnable"]
             waited += sums["run_wait"]
         used = sum(profile.sums[tid]["cpu"] for tid, _ in threads)
         self.assertGreater(waited, 0.2 * profile.ns, "a third of the time of each, if nothing else runs")
-        self.assertGreater(used + waited, 0.9 * runnable, "cpu %.2f s, run_wait %.2f s, on_cpu %.2f s" % (
+        self.assertGreater(used + waited, 0.9 * runnable, "cpu %.2f s, run_wait %.2f s, runnable %.2f s" % (
             used / 1e9, waited / 1e9, runnable / 1e9))
+
+    @support.on(support.few)
+    def check_one_word(self, python):
+        """Beside four burners what is called CPU is the kernel's count in all outputs; what is runnable is several times as much, and not called so."""
+        with contextlib.ExitStack() as burners, support.Target(python, "cputime.py", "@/table", "crowd") as target:
+            for _ in range(4):
+                burners.enter_context(burner())
+            lines, firefox = target.path("out.jsonl"), target.path("out.firefox.json")
+            done = support.sampled("attach", target.pid, "-d", SECONDS, "-f", "jsonl", "-o", lines, "-f", "firefox", "-o", firefox)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            profile = Profile()
+            window = profile.add(lines)
+            own = {int(tid): Log(target.path("table"), row).between(*window)[0] for tid, row in target.facts["threads"].items()}
+            with open(firefox) as file:
+                deltas = {int(thread["tid"]): sum(thread["samples"]["threadCPUDelta"]) for thread in json.load(file)["threads"]}
+        for tid, own_ns in own.items():
+            self.assert_sum(profile, tid, own_ns)
+            self.assertEqual(deltas[tid], profile.sums[tid]["cpu"], "in the track of the Firefox Profiler")
+        cpu, wall, runnable = (sum(sums[value] for sums in profile.sums.values()) for value in ("cpu", "wall", "runnable"))
+        self.assertLess(cpu, 0.7 * runnable)
+        summary = done.stderr.decode()
+        said = float(re.search(r"CPU +([\d.]+) % of thread time", summary).group(1))
+        self.assertLess(abs(said - 100 * cpu / wall), 0.1, summary)
+        states = re.search(r"thread time +(.*)", summary).group(1)
+        self.assertLess(abs(sum(map(float, re.findall(r"([\d.]+) %", states))) - 100), 0.3, states)
 
     @support.on(support.few)
     @judged

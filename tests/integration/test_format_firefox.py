@@ -91,8 +91,8 @@ class Firefox(shapes.Shapes):
                     found[kind["markerName"]] = (kind["count"], round(kind["durationStats"]["avg"] * kind["count"]))
         # Derived by hand from make_hostile(): 140 + 900 held, 260 waiting, 700 held, 310 on a CPU only, 120 held in the collector, 1500 idle, 90 unknown.
         self.assertEqual(found, {
-            "Has GIL": (3, 1860), "No GIL": (3, 260 + 310 + 1590), "Waiting for GIL": (1, 260), "On CPU": (2, 1040 + 1130),
-            "Off CPU": (2, 260 + 1500), "GC": (1, 120), "Native Code": (1, 310)})
+            "Has GIL": (3, 1860), "No GIL": (3, 260 + 310 + 1590), "Waiting for GIL": (1, 260), "Runnable": (2, 1040 + 1130),
+            "Not runnable": (2, 260 + 1500), "GC": (1, 120), "Native Code": (1, 310)})
 
     def test_columns_are_of_one_length(self):
         for kind, path in self.files.items():
@@ -123,7 +123,7 @@ class Firefox(shapes.Shapes):
                 self.check_thread(session, thread["threadHandle"], [line for line in lines if line.tid == thread["tid"]])
                 names |= {kind["markerName"] for kind in session.ask("thread", "markers", "--thread", thread["threadHandle"])["byType"]}
         self.assertIn("Has GIL", names)
-        self.assertIn("On CPU", names)
+        self.assertIn("Runnable", names)
 
 
 if __name__ == "__main__":

@@ -125,7 +125,7 @@ class Tachyon(cli.Folder):
         self.check("threads", "-a", "--native", "--compression", "zstd")
 
     def test_modes(self):
-        for mode, value in (("cpu", "on_cpu"), ("gil", "gil"), ("exception", "exception")):
+        for mode, value in (("cpu", "runnable"), ("gil", "gil"), ("exception", "exception")):
             with self.subTest(mode):
                 _, page = self.check("threads", "-a", "--mode", mode, mode=mode)
                 share = sum(thread.total(value) for thread in page.threads) / sum(thread.total("wall") for thread in page.threads)

@@ -19,9 +19,9 @@ PARCA = os.path.join(support.CACHE, "consumers", "parca", "parca-v0.28.0")
 DESCRIPTORS = os.path.join(profiles.CONSUMERS, "profile.desc")
 EDIT = os.path.join(support.TOP, "tests", "consumers", "pprof_edit.py")
 PERIOD_NS = 1000000  # of all profiles here
-TYPES = (("samples", "count"), ("wall", "nanoseconds"), ("cpu", "nanoseconds"), ("gil", "nanoseconds"))
-# Where the kernel told CPU time, that is what is called cpu.
-TYPES_WITH_CPU = (*TYPES[:3], ("on_cpu", "nanoseconds"), *TYPES[3:], ("run_wait", "nanoseconds"))
+TYPES = (("samples", "count"), ("wall", "nanoseconds"), ("runnable", "nanoseconds"), ("gil", "nanoseconds"))
+# Only what the kernel told is called cpu.
+TYPES_WITH_CPU = (*TYPES[:2], ("cpu", "nanoseconds"), *TYPES[2:], ("run_wait", "nanoseconds"))
 
 
 def get(url):

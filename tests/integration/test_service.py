@@ -97,7 +97,7 @@ class Found(unittest.TestCase):
                 check_sums(self, lines)
                 self.assertGreater(lines[0]["facts"]["filtered"], lines[0]["facts"]["in_profile"])
                 totals = [line["self"] for line in lines if line["type"] == "node"]
-                self.assertEqual(sum(line.get("samples", 0) for line in totals if not line.get("on_cpu")), 0)
+                self.assertEqual(sum(line.get("samples", 0) for line in totals if not line.get("runnable")), 0)
 
 
 @support.needs_python

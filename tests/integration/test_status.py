@@ -51,7 +51,7 @@ class Shares(unittest.TestCase):
         self.assertGreater(thread.total("wall") + profile.facts["unsampled_ns"], 0.95e9 * SECONDS)
         self.assertLessEqual(thread.total("wall"), 1.05e9 * SECONDS)
         self.assertLessEqual(thread.total("gil") + thread.total("gil_wait") + thread.total("idle"), thread.total("wall"))
-        self.assertLessEqual(thread.total("on_cpu") + thread.total("idle") + thread.total("unknown"), thread.total("wall"))
+        self.assertLessEqual(thread.total("runnable") + thread.total("idle") + thread.total("unknown"), thread.total("wall"))
 
 
 @support.each_python
@@ -92,10 +92,10 @@ class Status(Shares):
             self.assert_whole(thread, profile)
             if name == "burner":
                 self.assert_share(thread, "gil", 1, 1, "nothing else wants the GIL for long")
-                self.assert_share(thread, "on_cpu", 1, 1, "it burns")
+                self.assert_share(thread, "runnable", 1, 1, "it burns")
                 self.assert_share(thread, "idle", 0, 0, "it burns")
             elif name in ("sleeper", "waiter"):
-                for value, share in (("gil", 0), ("gil_wait", 0), ("on_cpu", 0), ("idle", 1)):
+                for value, share in (("gil", 0), ("gil_wait", 0), ("runnable", 0), ("idle", 1)):
                     self.assert_share(thread, value, share, share, "it is parked")
             else:
                 inside, outside, off_cpu = rows[int(name.split()[1])][:3]
@@ -105,7 +105,7 @@ class Status(Shares):
                 self.assert_share(thread, "gil", 0, share, why)
                 self.assert_share(thread, "gil_wait", 0, share + waited, why)
                 self.assert_share(thread, "idle", 0, 0, "it is runnable or wants the GIL")
-                self.assert_share(thread, "on_cpu", 1 - share - waited, 1, why)
+                self.assert_share(thread, "runnable", 1 - share - waited, 1, why)
         self.assertEqual(
             sum(thread.total("unknown") for thread in profile.threads), 0, "this machine tells whether a thread runs"
         )

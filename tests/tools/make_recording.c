@@ -116,7 +116,7 @@ static void write_run(uint32_t thread, uint32_t count, uint64_t t_first_ns)
 		.t_first_ns = t_first_ns,
 		.t_last_ns = t_first_ns + (count - 1) * (uint64_t)INTERVAL_NS,
 		.weight_ns = (uint64_t)count * INTERVAL_NS,
-		.status = (uint16_t)(next_random(8) ? STATUS_ON_CPU | STATUS_GIL : STATUS_GIL_WAIT),
+		.status = (uint16_t)(next_random(8) ? STATUS_RUNNABLE | STATUS_GIL : STATUS_GIL_WAIT),
 		.depth = depth,
 		.shared = shared,
 	};

@@ -117,7 +117,7 @@ static uint64_t run_busy(uint32_t p, uint64_t from_ns)
 			uint32_t stack = roll(4) ? roll(STACKS / 8) : roll(STACKS);
 
 			write_stack(p * PARKED_THREADS + t + 1, stack, BUSY_DEPTH, false, 1, weight_ns,
-			            t == running ? STATUS_ON_CPU | STATUS_GIL : STATUS_GIL_WAIT,
+			            t == running ? STATUS_RUNNABLE | STATUS_GIL : STATUS_GIL_WAIT,
 			            from_ns + tick * INTERVAL_NS);
 		}
 	}

@@ -48,8 +48,8 @@ void built_cpu_time(struct profile *profile)
 		for (uint32_t n = 0; n < profile->threads[t].node_count; n++) {
 			uint64_t *self = profile->threads[t].nodes[n].self;
 
-			self[VALUE_CPU] = self[VALUE_ON_CPU] / 10 * 7;
-			self[VALUE_RUN_WAIT] = self[VALUE_ON_CPU] / 10;
+			self[VALUE_CPU] = self[VALUE_RUNNABLE] / 10 * 7;
+			self[VALUE_RUN_WAIT] = self[VALUE_RUNNABLE] / 10;
 		}
 }
 
@@ -188,7 +188,7 @@ void built_sample(struct profile *profile, uint32_t thread, uint32_t node, uint6
 	static const struct {
 		unsigned status;
 		enum value_index value;
-	} bits[] = {{STATUS_ON_CPU, VALUE_ON_CPU},      {STATUS_GIL, VALUE_GIL},
+	} bits[] = {{STATUS_RUNNABLE, VALUE_RUNNABLE},      {STATUS_GIL, VALUE_GIL},
 	            {STATUS_GIL_WAIT, VALUE_GIL_WAIT},  {STATUS_IDLE, VALUE_IDLE},
 	            {STATUS_UNKNOWN, VALUE_UNKNOWN},    {STATUS_GC, VALUE_GC},
 	            {STATUS_EXCEPTION, VALUE_EXCEPTION}};

@@ -65,8 +65,8 @@ Test(aggregator, a_run_counts_at_its_leaf_in_every_state_it_was_in)
 	const struct thread_tree *tree;
 	const struct node *node;
 
-	stream_stack(&s, 1, STATUS_ON_CPU | STATUS_GIL | STATUS_GC | STATUS_EXCEPTION, 3, stack, 3);
-	stream_stack(&s, 1, STATUS_ON_CPU | STATUS_GIL_WAIT, 2, stack, 3);
+	stream_stack(&s, 1, STATUS_RUNNABLE | STATUS_GIL | STATUS_GC | STATUS_EXCEPTION, 3, stack, 3);
+	stream_stack(&s, 1, STATUS_RUNNABLE | STATUS_GIL_WAIT, 2, stack, 3);
 	stream_stack(&s, 1, STATUS_IDLE, 4, stack, 1);
 	stream_facts(&s, 1, NULL);
 	profile = stream_profile(&s, NULL);
@@ -82,7 +82,7 @@ Test(aggregator, a_run_counts_at_its_leaf_in_every_state_it_was_in)
 	cr_assert_eq(node->line, 21);
 	cr_assert_eq(node->self[VALUE_SAMPLES], 5);
 	cr_assert_eq(node->self[VALUE_WALL], 5 * NS_PER_MS);
-	cr_assert_eq(node->self[VALUE_ON_CPU], 5 * NS_PER_MS);
+	cr_assert_eq(node->self[VALUE_RUNNABLE], 5 * NS_PER_MS);
 	cr_assert_eq(node->self[VALUE_GIL], 3 * NS_PER_MS);
 	cr_assert_eq(node->self[VALUE_GC], 3 * NS_PER_MS);
 	cr_assert_eq(node->self[VALUE_EXCEPTION], 3 * NS_PER_MS);
@@ -124,8 +124,8 @@ Test(aggregator, modes_take_their_samples_and_count_the_rest)
 		{{.mode = MODE_EXCEPTION}, 3},
 	};
 
-	stream_stack(&s, 1, STATUS_ON_CPU, 1, stack, 3);
-	stream_stack(&s, 1, STATUS_ON_CPU | STATUS_GIL, 2, stack, 2);
+	stream_stack(&s, 1, STATUS_RUNNABLE, 1, stack, 3);
+	stream_stack(&s, 1, STATUS_RUNNABLE | STATUS_GIL, 2, stack, 2);
 	stream_stack(&s, 1, STATUS_IDLE, 4, stack, 3);
 	stream_stack(&s, 1, STATUS_GIL_WAIT | STATUS_EXCEPTION, 3, stack, 3);
 	stream_stack(&s, 1, STATUS_GIL_WAIT, 5, stack, 3);

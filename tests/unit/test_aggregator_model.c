@@ -19,7 +19,7 @@ struct model_frame {
 struct model_path {
 	uint32_t thread, depth;
 	struct model_frame frames[DEPTH];
-	uint64_t samples, on_cpu_ns;
+	uint64_t samples, runnable_ns;
 };
 
 struct model {
@@ -56,7 +56,7 @@ static void model_add(uint32_t thread, const struct model_frame *frames, uint32_
 	struct model_path *path;
 	uint32_t start = 0;
 
-	if (options->mode == MODE_CPU && !(status & STATUS_ON_CPU)) {
+	if (options->mode == MODE_CPU && !(status & STATUS_RUNNABLE)) {
 		model.filtered += count;
 		return;
 	}
@@ -79,8 +79,8 @@ static void model_add(uint32_t thread, const struct model_frame *frames, uint32_
 		memcpy(path->frames, frames, depth * sizeof(*frames));
 	}
 	path->samples += count;
-	if (status & STATUS_ON_CPU)
-		path->on_cpu_ns += count * NS_PER_MS;
+	if (status & STATUS_RUNNABLE)
+		path->runnable_ns += count * NS_PER_MS;
 }
 
 static void define(struct stream *s, uint32_t id, uint32_t symbol)
@@ -110,7 +110,7 @@ static void make_stream(struct stream *s, const struct aggregator_options *optio
 		uint32_t thread = roll(THREADS);
 		struct model_frame *stack = stacks[thread];
 		uint32_t shared = roll(depths[thread] + 1);
-		uint16_t status = roll(2) ? STATUS_ON_CPU : STATUS_IDLE;
+		uint16_t status = roll(2) ? STATUS_RUNNABLE : STATUS_IDLE;
 		uint32_t count = 1 + roll(5);
 		struct frame frames[DEPTH];
 
@@ -155,7 +155,7 @@ static void compare(const struct profile *profile)
 				};
 			path = model_find((uint32_t)tree->tid - 100, frames, depth);
 			cr_assert_eq(tree->nodes[n].self[VALUE_SAMPLES], path ? path->samples : 0);
-			cr_assert_eq(tree->nodes[n].self[VALUE_ON_CPU], path ? path->on_cpu_ns : 0);
+			cr_assert_eq(tree->nodes[n].self[VALUE_RUNNABLE], path ? path->runnable_ns : 0);
 			matched += path != NULL;
 		}
 	}

@@ -43,7 +43,7 @@ static void make_stream(struct stream *s)
 			for (uint32_t i = 0; i < 10; i++)
 				frames[i] = stream_frame(1, i + run % 7);
 			s->now_ns += 2 * NS_PER_MS;
-			stream_stack(s, 1, STATUS_ON_CPU, 2, frames, 1 + run % 10);
+			stream_stack(s, 1, STATUS_RUNNABLE, 2, frames, 1 + run % 10);
 		}
 		stream_facts(s, 1, NULL);
 		stream_mark(s, mark);

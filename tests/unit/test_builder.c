@@ -199,7 +199,7 @@ Test(builder, values_of_ours_and_of_others)
 	cr_assert_eq(builder_value(b, "gil", "nanoseconds", VALUE_WALL), VALUE_GIL, "ours have their places");
 	cr_assert_eq(builder_value(b, "inuse_space", "bytes", VALUE_WALL), VALUE_WALL, "the weight");
 	cr_assert_eq(builder_value(b, "inuse_space", "bytes", VALUE_WALL), VALUE_WALL, "it is there");
-	cr_assert_eq(builder_value(b, "inuse_space", "count", VALUE_WALL), VALUE_ON_CPU,
+	cr_assert_eq(builder_value(b, "inuse_space", "count", VALUE_WALL), VALUE_RUNNABLE,
 	             "another unit is another value");
 	cr_assert_eq(builder_value(b, "wall", "nanoseconds", VALUE_WALL), VALUE_GIL_WAIT,
 	             "its place is taken, so is GIL's");
@@ -240,13 +240,13 @@ Test(builder, value_names_are_text)
 	memset(bad, 0xff, sizeof(bad));
 	bad[79] = '\0';
 	builder_value(b, name, "", VALUE_WALL);
-	builder_value(b, bad, "u", VALUE_ON_CPU);
+	builder_value(b, bad, "u", VALUE_RUNNABLE);
 	p = built_finish(b);
 	cr_assert_eq(strncmp(p->values[VALUE_WALL].name, name, 63), 0);
 	cr_assert_leq(strlen(p->values[VALUE_WALL].name), 64);
 	cr_assert_neq(p->values[VALUE_WALL].name[63], '\xc3');
 	cr_assert_str_eq(p->values[VALUE_WALL].unit, "?");
-	cr_assert_eq(strlen(p->values[VALUE_ON_CPU].name), 63, "21 times U+FFFD");
+	cr_assert_eq(strlen(p->values[VALUE_RUNNABLE].name), 63, "21 times U+FFFD");
 	profile_free(p);
 }
 
@@ -299,7 +299,7 @@ Test(builder, a_run_counts_by_its_status_and_is_kept)
 	uint32_t t = add_thread(b, 1), f = add_frame(b, t, 0, "f", 1);
 	struct profile *p;
 
-	builder_run(b, t, f, 10 * S, 10 * S + 4 * MS, 5, 5 * MS, STATUS_ON_CPU | STATUS_GIL);
+	builder_run(b, t, f, 10 * S, 10 * S + 4 * MS, 5, 5 * MS, STATUS_RUNNABLE | STATUS_GIL);
 	builder_run(b, t, 0, 9 * S, 9 * S, 1, MS, STATUS_IDLE);
 	builder_run(b, t, f, 5, 4, 0, 7, 0);
 	p = built_finish(b);
@@ -312,7 +312,7 @@ Test(builder, a_run_counts_by_its_status_and_is_kept)
 	cr_assert_eq(p->threads[0].run_count, 2);
 	cr_assert_eq(p->threads[0].runs[0].t_first_ns, 9 * S, "in the order of time");
 	cr_assert_eq(p->threads[0].runs[1].span_ns, 4 * MS);
-	cr_assert_eq(p->threads[0].runs[1].status, STATUS_ON_CPU | STATUS_GIL);
+	cr_assert_eq(p->threads[0].runs[1].status, STATUS_RUNNABLE | STATUS_GIL);
 	cr_assert_eq(p->t_start_ns, 9 * S);
 	cr_assert_eq(p->t_end_ns, 10 * S + 4 * MS);
 	profile_free(p);

@@ -138,9 +138,9 @@ Test(callgrind, cpu_time_is_an_event)
 
 	top = built_child(p, t, 0, built_symbol(p, "main", "m.py", 1), 2);
 	node = built_child(p, t, top, f, 4);
-	built_sample(p, t, node, 10, STATUS_ON_CPU);
-	built_sample(p, t, built_child(p, t, node, f, 5), 20, STATUS_ON_CPU);
-	built_sample(p, t, 0, 10, STATUS_ON_CPU);
+	built_sample(p, t, node, 10, STATUS_RUNNABLE);
+	built_sample(p, t, built_child(p, t, node, f, 5), 20, STATUS_RUNNABLE);
+	built_sample(p, t, 0, 10, STATUS_RUNNABLE);
 	built_cpu_time(p);
 	expect_body(p, "pid: 10\ncmd: x\n",
 	            "positions: line\n"

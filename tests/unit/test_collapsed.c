@@ -33,7 +33,7 @@ Test(collapsed, one_process_both_styles)
 
 	top = built_child(p, t, 0, built_symbol(p, "main", "/srv/app.py", 3), 4);
 	leaf = built_child(p, t, top, built_symbol(p, "Work.run", "/srv/lib/work.py", 7), 9);
-	built_sample(p, t, leaf, 7, STATUS_ON_CPU);
+	built_sample(p, t, leaf, 7, STATUS_RUNNABLE);
 	built_sample(p, t, top, 2, STATUS_IDLE);
 	built_sample(p, t, built_child(p, t, leaf, built_symbol(p, "<GC>", "", 0), 0), 1, STATUS_GC);
 	built_sample(p, other, 0, 5, STATUS_IDLE);

@@ -38,9 +38,9 @@ static struct profile *with_f(uint64_t f_samples, uint64_t main_samples, uint32_
 	uint32_t f = built_child(p, thread, top, built_symbol(p, "f", "/a.py", f_line), f_line + 1);
 
 	if (f_samples)
-		built_sample(p, thread, f, f_samples, STATUS_ON_CPU);
+		built_sample(p, thread, f, f_samples, STATUS_RUNNABLE);
 	if (main_samples)
-		built_sample(p, thread, top, main_samples, STATUS_ON_CPU);
+		built_sample(p, thread, top, main_samples, STATUS_RUNNABLE);
 	return p;
 }
 

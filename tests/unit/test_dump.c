@@ -56,12 +56,12 @@ Test(dump, the_last_stack_of_a_thread_stands)
 {
 	size_t at = 0;
 
-	stream_stack(&s, 1, STATUS_ON_CPU, 1, stack, 1);
+	stream_stack(&s, 1, STATUS_RUNNABLE, 1, stack, 1);
 	feed(&at);
 	cr_assert_eq(dump.thread_count, 2);
 	cr_assert_eq(dump.left_out, 0);
 	cr_assert_eq(thread_of(1)->depth, 1);
-	cr_assert_eq(thread_of(1)->status, STATUS_ON_CPU);
+	cr_assert_eq(thread_of(1)->status, STATUS_RUNNABLE);
 	cr_assert_eq(thread_of(2)->depth, 2);
 	cr_assert_str_eq(dump.symbols[thread_of(2)->frames[1].id].name, "work");
 }
@@ -73,7 +73,7 @@ Test(dump, native_frames_are_places_in_mappings)
 	size_t at = 0;
 
 	stream_mapping(&s, 3, MAPPING_SYSTEM, "/usr/lib/libc.so.6", "ab12");
-	stream_stack(&s, 1, STATUS_ON_CPU, 1, native, 2);
+	stream_stack(&s, 1, STATUS_RUNNABLE, 1, native, 2);
 	stream_raw(&s, &odd.head);
 	feed(&at);
 	cr_assert_eq(dump.left_out, 1);

@@ -219,7 +219,7 @@ Test(feed, survives_damage)
 
 	stream_special(&more, 10, "<GC>");
 	stream_thread(&more, 10, 1, 110, 0, "a name");
-	stream_stack(&more, 10, STATUS_ON_CPU, 3, stack, 2);
+	stream_stack(&more, 10, STATUS_RUNNABLE, 3, stack, 2);
 	stream_facts(&more, 1, NULL);
 	stream_mark(&more, 1);
 	stream_target_event(&more, 1, TARGET_EXITED, 100);

@@ -86,7 +86,7 @@ static unsigned decode(struct tree_bytes *tree, uint32_t nodes, uint64_t *sums)
 		own[VALUE_SAMPLES] = number(tree);
 		own[VALUE_WALL] = number(tree);
 		codes = number(tree);
-		for (unsigned v = VALUE_ON_CPU; v < VALUE_COUNT; v++, codes >>= 2)
+		for (unsigned v = VALUE_RUNNABLE; v < VALUE_COUNT; v++, codes >>= 2)
 			own[v] = (codes & 3) == 0 ? 0 : (codes & 3) == 1 ? own[VALUE_WALL] : number(tree);
 		for (unsigned v = 0; v < VALUE_COUNT; v++)
 			sums[v] += own[v];
@@ -135,7 +135,7 @@ Test(flamegraph, one_sample)
 	struct profile *p = built_new();
 	uint32_t t = built_thread(p, built_process(p, 1, "x"), 0, 1, "MainThread");
 
-	built_sample(p, t, built_child(p, t, 0, built_symbol(p, "f", "a.py", 1), 2), 1, STATUS_ON_CPU | STATUS_GIL);
+	built_sample(p, t, built_child(p, t, 0, built_symbol(p, "f", "a.py", 1), 2), 1, STATUS_RUNNABLE | STATUS_GIL);
 	check_tree(p, 1);
 	built_free(p);
 }

@@ -45,7 +45,7 @@ static void feed_thread(struct aggregator *aggregator, uint32_t id, uint64_t now
 	struct stream one = {.now_ns = now_ns};
 
 	stream_thread(&one, id, 1, 1000 + id, 0, NULL);
-	stream_stack(&one, id, STATUS_ON_CPU, 2, stack, 1 + id % 2);
+	stream_stack(&one, id, STATUS_RUNNABLE, 2, stack, 1 + id % 2);
 	if (ends)
 		stream_thread(&one, id, 1, 1000 + id, THREAD_ENDED, NULL);
 	cr_assert_eq(stream_feed(&one, aggregator), 0);

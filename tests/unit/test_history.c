@@ -86,7 +86,7 @@ Test(history, windows_are_of_whole_slices)
 {
 	for (int i = 0; i < 10; i++) {
 		s.now_ns += 10 * NS_PER_S;
-		stream_stack(&s, 1, STATUS_ON_CPU | STATUS_GIL, 1u << i, stack, 2);
+		stream_stack(&s, 1, STATUS_RUNNABLE | STATUS_GIL, 1u << i, stack, 2);
 		stream_stack(&s, 3, STATUS_IDLE, 1u << (10 + i), stack, 1);
 		if (i < 9)
 			close_slice();
@@ -144,7 +144,7 @@ Test(history, losses_belong_to_their_slices)
 
 	for (int i = 0; i < 2; i++) {
 		s.now_ns += 10 * NS_PER_S;
-		stream_stack(&s, 1, STATUS_ON_CPU, 7, stack, 2);
+		stream_stack(&s, 1, STATUS_RUNNABLE, 7, stack, 2);
 		stream_facts(&s, 1, lost);
 		feed();
 		cr_assert_eq(history_close_slice(history, s.now_ns), 0);
@@ -171,8 +171,8 @@ Test(history, shares_of_functions_are_inclusive)
 	double share;
 
 	s.now_ns += NS_PER_S;
-	stream_stack(&s, 1, STATUS_ON_CPU, 1, stack, 1);
-	stream_stack(&s, 1, STATUS_ON_CPU, 3, stack, 3); /* work() calls itself: counted once */
+	stream_stack(&s, 1, STATUS_RUNNABLE, 1, stack, 1);
+	stream_stack(&s, 1, STATUS_RUNNABLE, 3, stack, 3); /* work() calls itself: counted once */
 	feed();
 	cr_assert_eq(history_function_share(history, &(struct history_query){0}, "work", &share), 0);
 	cr_assert_float_eq(share, 0.75, 1e-9);
@@ -187,7 +187,7 @@ Test(history, ended_targets_stay_and_the_open_slice_is_seen)
 	struct profile *profile;
 
 	s.now_ns += NS_PER_S;
-	stream_stack(&s, 1, STATUS_ON_CPU, 5, stack, 2);
+	stream_stack(&s, 1, STATUS_RUNNABLE, 5, stack, 2);
 	stream_facts(&s, 1, NULL);
 	stream_target_event(&s, 1, TARGET_EXITED, 100);
 	feed();
@@ -205,7 +205,7 @@ Test(history, ended_targets_stay_and_the_open_slice_is_seen)
 	cr_assert_str_eq(profile->threads[0].name, "MainThread");
 	profile_free(profile);
 	cr_assert_eq(stats_now().targets_ended, 1);
-	stream_stack(&s, 1, STATUS_ON_CPU, 5, stack, 2); /* of a thread that is no more */
+	stream_stack(&s, 1, STATUS_RUNNABLE, 5, stack, 2); /* of a thread that is no more */
 	cr_assert_eq(history_feed(history, stream_next(&s, &fed)), -EPROTO);
 	cr_assert_eq(stats_now().malformed_samples, 5);
 }
@@ -246,7 +246,7 @@ Test(history, cpu_time_is_not_kept)
 	for (int told = 0; told < 2; told++) {
 		for (unsigned i = 0; i < 100; i++) {
 			s.now_ns += 1000000;
-			stream_stack(&s, 1, STATUS_ON_CPU, 1, stack, 1 + i % 3);
+			stream_stack(&s, 1, STATUS_RUNNABLE, 1, stack, 1 + i % 3);
 			if (told)
 				stream_time(&s, 1, 12345678 + i, i);
 		}

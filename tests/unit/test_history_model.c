@@ -124,12 +124,12 @@ static void define(uint32_t symbol)
 static void write_run(void)
 {
 	static const uint16_t states[] = {STATUS_IDLE,
-	                                  STATUS_ON_CPU | STATUS_GIL,
-	                                  STATUS_ON_CPU | STATUS_GIL_WAIT,
+	                                  STATUS_RUNNABLE | STATUS_GIL,
+	                                  STATUS_RUNNABLE | STATUS_GIL_WAIT,
 	                                  STATUS_GIL_WAIT,
 	                                  STATUS_UNKNOWN,
-	                                  STATUS_ON_CPU | STATUS_GIL | STATUS_GC,
-	                                  STATUS_EXCEPTION | STATUS_ON_CPU};
+	                                  STATUS_RUNNABLE | STATUS_GIL | STATUS_GC,
+	                                  STATUS_EXCEPTION | STATUS_RUNNABLE};
 	struct live *target = &targets[roll(TARGETS)];
 	uint32_t thread = roll(THREADS), shared, count = roll(3) ? 1 : 1 + roll(1000);
 	uint32_t depth = target->stacks[thread].depth;

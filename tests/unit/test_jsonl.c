@@ -20,7 +20,7 @@ static void expect(const struct profile *p, const char *first, const char *rest)
 
 #define VALUES                                                                                                         \
 	"\"values\":[{\"name\":\"samples\",\"unit\":\"count\"},{\"name\":\"wall\",\"unit\":\"nanoseconds\"},"          \
-	"{\"name\":\"on_cpu\",\"unit\":\"nanoseconds\"},{\"name\":\"gil\",\"unit\":\"nanoseconds\"},"                  \
+	"{\"name\":\"runnable\",\"unit\":\"nanoseconds\"},{\"name\":\"gil\",\"unit\":\"nanoseconds\"},"                  \
 	"{\"name\":\"gil_wait\",\"unit\":\"nanoseconds\"},{\"name\":\"idle\",\"unit\":\"nanoseconds\"},"               \
 	"{\"name\":\"unknown\",\"unit\":\"nanoseconds\"},{\"name\":\"gc\",\"unit\":\"nanoseconds\"},"                  \
 	"{\"name\":\"exception\",\"unit\":\"nanoseconds\"}],\"weight\":\"wall\",\"facts\":{"

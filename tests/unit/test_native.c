@@ -47,7 +47,7 @@ Test(native, a_mapping_is_a_symbol)
 	const struct node *leaf;
 	struct profile *p;
 
-	stream_stack(&s, 1, STATUS_ON_CPU, 7, stack, 3);
+	stream_stack(&s, 1, STATUS_RUNNABLE, 7, stack, 3);
 	p = stream_profile(&s, NULL);
 	cr_assert_eq(p->malformed_records, 0);
 	cr_assert_eq(p->threads[0].node_count, 4);
@@ -302,9 +302,9 @@ Test(native, frames_become_others)
 	unsigned calls = 0;
 	struct profile *p;
 
-	stream_stack(&s, 1, STATUS_ON_CPU, 1, folded, 3);
+	stream_stack(&s, 1, STATUS_RUNNABLE, 1, folded, 3);
 	stream_stack(&s, 1, STATUS_GIL, 2, folded, 2);
-	stream_stack(&s, 1, STATUS_ON_CPU | STATUS_GIL, 4, twice, 3);
+	stream_stack(&s, 1, STATUS_RUNNABLE | STATUS_GIL, 4, twice, 3);
 	stream_stack(&s, 1, STATUS_IDLE, 8, twice, 2);
 	stream_stack(&s, 1, STATUS_GIL_WAIT, 16, plain, 3);
 	stream_stack(&s, 1, STATUS_EXCEPTION, 32, plain, 2);
@@ -349,7 +349,7 @@ Test(native, runs_follow_their_nodes)
 	symbol = builder_symbol_like(b, &lib);
 	folded = builder_child(b, thread, 0, symbol, 0x10);
 	named = builder_child(b, thread, folded, symbol, 0x20);
-	builder_run(b, thread, named, 100, 100, 1, 10, STATUS_ON_CPU);
+	builder_run(b, thread, named, 100, 100, 1, 10, STATUS_RUNNABLE);
 	builder_run(b, thread, folded, 110, 120, 2, 20, 0);
 	builder_run(b, thread, 0, 130, 130, 1, 10, 0);
 	cr_assert_eq(builder_finish(b, &p), 0);

@@ -53,7 +53,7 @@ static struct profile *make(void)
 	for (size_t i = 0; i < 3; i++) {
 		const struct frame stack[] = {stream_frame(MAIN, 5), stream_native(LIBZ, places[i])};
 
-		stream_stack(&s, 1, STATUS_ON_CPU, 10, stack, 2);
+		stream_stack(&s, 1, STATUS_RUNNABLE, 10, stack, 2);
 		s.now_ns += UINT64_C(10000000);
 	}
 	stream_facts(&s, 1, NULL);

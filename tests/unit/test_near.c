@@ -66,7 +66,7 @@ static void begin(bool runs, uint64_t interval_ns)
 		cr_skip_test("this kernel makes who wakes up wait for its turn");
 	}
 	near_join(target, &affinity);
-	near_note(target, &one, STATUS_GIL | STATUS_ON_CPU);
+	near_note(target, &one, STATUS_GIL | STATUS_RUNNABLE);
 }
 
 /* A tick. What it looks at there is no Python. */
@@ -217,7 +217,7 @@ Test(near, who_does_not_run_is_not_noted, .timeout = 20)
 
 	begin(true, 10 * NS_PER_MS);
 	near_note(target, &other, STATUS_IDLE);
-	near_note(target, &other, STATUS_ON_CPU);
+	near_note(target, &other, STATUS_RUNNABLE);
 	near_note(target, &other, STATUS_GIL);
 	cr_expect(goes_at(NOW_NS));
 	cr_expect_eq(target->near.thread, one.id);

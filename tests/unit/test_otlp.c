@@ -77,7 +77,7 @@ Test(otlp, one_sample_by_hand)
 	struct pb_message all, resource, scope, wall, dictionary;
 	struct file file;
 
-	built_sample(p, t, built_child(p, t, 0, built_symbol(p, "f", "a.py", 3), 4), 2, STATUS_ON_CPU);
+	built_sample(p, t, built_child(p, t, 0, built_symbol(p, "f", "a.py", 3), 4), 2, STATUS_RUNNABLE);
 	file = write_file(p);
 	all = (struct pb_message){.at = file.data, .end = file.data + file.bytes};
 	cr_assert_eq(count(all, 1), 1);
@@ -105,7 +105,7 @@ Test(otlp, one_sample_by_hand)
 	                   "\x12\x00\x12\x06\x1a\x04\x08\x01\x10\x04"
 	                   "\x1a\x00\x1a\x06\x08\x09\x18\x0a\x20\x03"
 	                   "\x22\x00"
-	                   "\x2a\x00\x2a\x07samples\x2a\x05" "count\x2a\x04wall\x2a\x0bnanoseconds\x2a\x03" "cpu\x2a\x03gil"
+	                   "\x2a\x00\x2a\x07samples\x2a\x05" "count\x2a\x04wall\x2a\x0bnanoseconds\x2a\x08runnable\x2a\x03gil"
 	                   "\x2a\x0bthread.name\x2a\x09thread.id\x2a\x01" "f\x2a\x04" "a.py"
 	                   "\x32\x00\x32\x07\x08\x07\x12\x03\x0a\x01T\x32\x06\x08\x08\x12\x02\x18\x0a"
 	                   "\x3a\x00\x3a\x03\x0a\x01\x01");

@@ -40,7 +40,7 @@ Test(perf, samples_and_frames)
 	cr_assert_eq(profile_sum(p, VALUE_SAMPLES), 3);
 	cr_assert_eq(profile_sum(p, VALUE_WALL), 1000000, "the period of a clock is nanoseconds");
 	cr_assert_str_eq(p->values[VALUE_WALL].name, "cpu");
-	cr_assert_eq(profile_sum(p, VALUE_ON_CPU), 1000000);
+	cr_assert_eq(profile_sum(p, VALUE_RUNNABLE), 1000000);
 	cr_assert_str_eq(p->mode, "cpu");
 	cr_assert_eq(p->t_start_ns, 100500000000);
 	cr_assert_eq(p->t_end_ns, 101000000001);

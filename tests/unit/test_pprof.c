@@ -192,12 +192,12 @@ Test(pprof, one_sample_by_hand)
 	uint32_t t = built_thread(p, built_process(p, 10, "python3 x.py"), 0, 10, "T");
 	struct buf content, file;
 
-	built_sample(p, t, built_child(p, t, 0, built_symbol(p, "f", "a.py", 3), 4), 2, STATUS_ON_CPU);
+	built_sample(p, t, built_child(p, t, 0, built_symbol(p, "f", "a.py", 3), 4), 2, STATUS_RUNNABLE);
 	content = unpacked(p);
 	cr_assert(content.bytes > sizeof(begin) && memcmp(content.data, begin, sizeof(begin) - 1) == 0);
 	EXPECT_ONCE(&content, "\x22\x0a\x08\x01\x10\x01\x22\x04\x08\x01\x10\x04");         /* location 1: line 4 of function 1 */
 	EXPECT_ONCE(&content, "\x2a\x0a\x08\x01\x10\x0a\x18\x0a\x20\x0b\x28\x03");         /* function 1: f of a.py, from line 3 on */
-	EXPECT_ONCE(&content, "\x32\x00\x32\x07samples\x32\x05" "count\x32\x04wall\x32\x0bnanoseconds\x32\x03" "cpu\x32\x03gil"
+	EXPECT_ONCE(&content, "\x32\x00\x32\x07samples\x32\x05" "count\x32\x04wall\x32\x0bnanoseconds\x32\x08runnable\x32\x03gil"
 	                      "\x32\x06thread\x32\x01T\x32\x03tid\x32\x01" "f\x32\x04" "a.py");
 	EXPECT_ONCE(&content, "\x48\x80\x80\xa8\xb1\xe3\x9f\xe7\xcb\x17\x50\x80\xe4\x97\xd0\x12\x5a\x04\x08\x03\x10\x04\x60\xc0\x84\x3d"); /* times */
 	cr_assert(memcmp(content.data + content.bytes - 2, "\x70\x03", 2) == 0, "wall is shown by default");
@@ -230,7 +230,7 @@ Test(pprof, the_same_profile_gives_the_same_bytes)
 
 static void expect_sums(const struct profile *a, const struct profile *b)
 {
-	static const enum value_index kept[] = {VALUE_SAMPLES, VALUE_WALL, VALUE_ON_CPU, VALUE_GIL};
+	static const enum value_index kept[] = {VALUE_SAMPLES, VALUE_WALL, VALUE_RUNNABLE, VALUE_GIL};
 
 	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
 		cr_assert_eq(profile_sum(a, kept[i]), profile_sum(b, kept[i]));
@@ -246,7 +246,7 @@ Test(pprof, what_is_written_is_read)
 	struct buf file;
 
 	top = built_child(p, t, 0, built_symbol(p, "main", "/srv/app.py", 3), 4);
-	built_sample(p, t, built_child(p, t, top, built_symbol(p, "<GC>", "", 0), 0), 7, STATUS_ON_CPU | STATUS_GIL);
+	built_sample(p, t, built_child(p, t, top, built_symbol(p, "<GC>", "", 0), 0), 7, STATUS_RUNNABLE | STATUS_GIL);
 	built_sample(p, t, top, 2, STATUS_IDLE);
 	built_sample(p, other, 0, 5, STATUS_IDLE);
 	p->processes[process].facts.lost[LOSS_TORN] = 1234;
@@ -279,7 +279,7 @@ Test(pprof, what_is_written_is_read)
 	built_free(p);
 }
 
-/* "cpu" is the kernel's count where we have it, and what was seen on a CPU where not. */
+/* "cpu" is the kernel's count, and nothing else is called so. */
 Test(pprof, cpu_time_is_called_cpu)
 {
 	for (int told = 0; told < 2; told++) {
@@ -287,7 +287,7 @@ Test(pprof, cpu_time_is_called_cpu)
 		uint32_t t = built_thread(p, built_process(p, 10, "python3 x.py"), 0, 10, "MainThread");
 		struct buf file;
 
-		built_sample(p, t, built_child(p, t, 0, built_symbol(p, "main", "/srv/app.py", 3), 4), 10, STATUS_ON_CPU | STATUS_GIL);
+		built_sample(p, t, built_child(p, t, 0, built_symbol(p, "main", "/srv/app.py", 3), 4), 10, STATUS_RUNNABLE | STATUS_GIL);
 		if (told)
 			built_cpu_time(p);
 		file = packed(p);
@@ -441,7 +441,7 @@ Test(pprof, types_of_all_kinds)
 		cr_assert_str_eq(p->values[VALUE_WALL].name, with_default ? "alloc_space" : "inuse_space");
 		cr_assert_eq(profile_sum(p, VALUE_WALL), with_default ? 10 : 30);
 		cr_assert_str_eq(p->values[VALUE_WALL].unit, "bytes");
-		cr_assert_str_eq(p->values[VALUE_ON_CPU].name, with_default ? "inuse_objects" : "alloc_objects");
+		cr_assert_str_eq(p->values[VALUE_RUNNABLE].name, with_default ? "inuse_objects" : "alloc_objects");
 		cr_assert_not_null(note_of(p, "samples_type"));
 		profile_free(p);
 	}
@@ -556,8 +556,8 @@ static struct buf small_file(void)
 	struct buf content;
 
 	at = built_child(p, t, 0, built_symbol(p, "f", "a.py", 3), 4);
-	built_sample(p, t, at, 2, STATUS_ON_CPU);
-	built_sample(p, t, built_child(p, t, at, built_symbol(p, "g", "a.py", 8), 9), 200, STATUS_ON_CPU);
+	built_sample(p, t, at, 2, STATUS_RUNNABLE);
+	built_sample(p, t, built_child(p, t, at, built_symbol(p, "g", "a.py", 8), 9), 200, STATUS_RUNNABLE);
 	content = unpacked(p);
 	built_free(p);
 	return content;

@@ -45,9 +45,9 @@ Test(profile, totals_are_inclusive)
 	stream_symbol(&s, 2, "a", "app.py", 11);
 	stream_symbol(&s, 3, "b", "app.py", 21);
 	stream_thread(&s, 1, 1, 100, THREAD_MAIN, "MainThread");
-	stream_stack(&s, 1, STATUS_ON_CPU | STATUS_GIL, 4, frames, 3);
+	stream_stack(&s, 1, STATUS_RUNNABLE | STATUS_GIL, 4, frames, 3);
 	stream_stack(&s, 1, STATUS_IDLE, 2, frames, 2);
-	stream_stack(&s, 1, STATUS_ON_CPU, 1, other, 2);
+	stream_stack(&s, 1, STATUS_RUNNABLE, 1, other, 2);
 	stream_stack(&s, 1, STATUS_UNKNOWN, 8, NULL, 0);
 	profile = stream_profile(&s, NULL);
 	cr_assert_eq(profile->thread_count, 1);
@@ -66,7 +66,7 @@ Test(profile, totals_are_inclusive)
 		if (strcmp(symbol->name, "main") == 0) {
 			of_main = i;
 			cr_assert_eq(own[VALUE_SAMPLES], 7);
-			cr_assert_eq(own[VALUE_ON_CPU], 5 * s.interval_ns);
+			cr_assert_eq(own[VALUE_RUNNABLE], 5 * s.interval_ns);
 			cr_assert_eq(own[VALUE_GIL], 4 * s.interval_ns);
 			cr_assert_eq(own[VALUE_IDLE], 2 * s.interval_ns);
 		} else if (strcmp(symbol->name, "a") == 0) {
@@ -94,7 +94,7 @@ Test(profile, facts_of_processes_add_up)
 	for (uint32_t i = 1; i <= 2; i++) {
 		stream_target(&s, i, (int32_t)(100 * i), "python3");
 		stream_thread(&s, i, i, 100 * i, THREAD_MAIN, NULL);
-		stream_stack(&s, i, STATUS_ON_CPU, 10 * i, &frame, 1);
+		stream_stack(&s, i, STATUS_RUNNABLE, 10 * i, &frame, 1);
 		stream_facts(&s, i, lost);
 		s.now_ns += NS_PER_S;
 	}
@@ -111,4 +111,31 @@ Test(profile, facts_of_processes_add_up)
 	cr_assert_eq(profile->t_start_ns, facts.t_start_ns);
 	cr_assert_eq(profile->t_end_ns, facts.t_last_ns);
 	profile_free(profile);
+}
+
+/* Whatever bits were set, each nanosecond is in one state, and no state is made up. */
+Test(profile, states_add_up_to_the_whole)
+{
+	static const unsigned seen[] = {STATUS_GIL,
+	                                STATUS_GIL | STATUS_RUNNABLE | STATUS_GC,
+	                                STATUS_GIL_WAIT,
+	                                STATUS_GIL_WAIT | STATUS_RUNNABLE,
+	                                STATUS_RUNNABLE | STATUS_EXCEPTION,
+	                                STATUS_IDLE,
+	                                STATUS_UNKNOWN,
+	                                STATUS_GIL | STATUS_GIL_WAIT}; /* of an import */
+	static const uint64_t expected[STATE_COUNT] = {
+		[STATE_GIL] = 1 + 2, [STATE_GIL_WAIT] = 4 + 8, [STATE_RUNNABLE] = 16, [STATE_IDLE] = 32, [STATE_UNKNOWN] = 64};
+	uint64_t values[VALUE_COUNT] = {0}, states[STATE_COUNT], sum = 0;
+
+	for (size_t i = 0; i < sizeof(seen) / sizeof(seen[0]) - 1; i++)
+		values_add(values, 1, UINT64_C(1) << i, seen[i]);
+	values_states(values, states);
+	for (int i = 0; i < STATE_COUNT; i++)
+		cr_expect_eq(states[i], expected[i], "state %d", i);
+	values_add(values, 1, 128, seen[7]);
+	values_states(values, states);
+	for (int i = 0; i < STATE_COUNT; i++)
+		sum += states[i];
+	cr_expect_eq(sum, values[VALUE_WALL]);
 }

@@ -309,9 +309,9 @@ Test(recording, cpu_time_is_where_it_was)
 	stream_symbol(&s, 2, "g", "a.py", 20);
 	for (unsigned i = 0; i < 100; i++) {
 		s.now_ns += 7 * NS_PER_MS;
-		stream_stack(&s, 1, STATUS_ON_CPU, 7, a, 2);
+		stream_stack(&s, 1, STATUS_RUNNABLE, 7, a, 2);
 		s.now_ns += 3 * NS_PER_MS;
-		stream_stack(&s, 1, STATUS_ON_CPU, 3, b, 2);
+		stream_stack(&s, 1, STATUS_RUNNABLE, 3, b, 2);
 		stream_time(&s, 1, 9 * NS_PER_MS + 1, NS_PER_MS);
 	}
 	start(&m, &everything, true, 0);
@@ -381,13 +381,13 @@ Test(recording, forgotten_symbols_come_back_under_other_ids)
 	stream_thread(&s, 1, 1, 100, THREAD_MAIN, NULL);
 	stream_symbol(&s, 1, "f", "a.py", 10);
 	stream_symbol(&s, 2, "g", "a.py", 20);
-	stream_stack(&s, 1, STATUS_ON_CPU, 3, before, 2);
+	stream_stack(&s, 1, STATUS_RUNNABLE, 3, before, 2);
 	stream_forget(&s, 1);
 	stream_forget(&s, 2);
 	stream_symbol(&s, 3, "f", "a.py", 10);
 	stream_symbol(&s, 4, "g", "a.py", 20);
 	s.now_ns += 5 * NS_PER_MS;
-	stream_stack(&s, 1, STATUS_ON_CPU, 4, after, 2);
+	stream_stack(&s, 1, STATUS_RUNNABLE, 4, after, 2);
 	stream_facts(&s, 1, NULL);
 	expect_round_trip(&s, &everything, true, 0);
 	stream_release(&s);
@@ -403,7 +403,7 @@ Test(recording, ended_threads_are_folded_alike)
 	for (uint32_t i = 1; i <= 1500; i++) {
 		stream_thread(&s, i, 1, 100 + i, 0, "t");
 		s.now_ns += 2 * NS_PER_MS;
-		stream_stack(&s, i, STATUS_ON_CPU, 1, &frame, i % 2);
+		stream_stack(&s, i, STATUS_RUNNABLE, 1, &frame, i % 2);
 		stream_thread(&s, i, 1, 100 + i, THREAD_ENDED, NULL);
 	}
 	stream_facts(&s, 1, NULL);
@@ -493,7 +493,7 @@ Test(recording, windows_of_time)
 	stream_target(&s, 1, 100, "python3");
 	stream_thread(&s, 1, 1, 100, THREAD_MAIN, NULL);
 	stream_symbol(&s, 1, "f", "a.py", 10);
-	stream_stack(&s, 1, STATUS_ON_CPU, 1000, &frame, 1); /* from 1 s on, one each ms */
+	stream_stack(&s, 1, STATUS_RUNNABLE, 1000, &frame, 1); /* from 1 s on, one each ms */
 	stream_facts(&s, 1, NULL);
 	start(&m, &everything, true, 0);
 	stream_feed(&s, m.aggregator);

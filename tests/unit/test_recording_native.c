@@ -80,7 +80,7 @@ static struct profile *record(struct profile **ret_before, bool names, uint32_t 
 		                              stream_native(i & 1 ? ZLIB : JIT, places[i % 4])};
 
 		s.now_ns = 1000000000 + i * UINT64_C(1000000);
-		stream_stack(&s, 1, STATUS_ON_CPU, 1, stack, 3);
+		stream_stack(&s, 1, STATUS_RUNNABLE, 1, stack, 3);
 	}
 	stream_facts(&s, 1, NULL);
 	cr_assert_eq(stream_feed(&s, m.aggregator), 0);

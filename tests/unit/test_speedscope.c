@@ -74,7 +74,7 @@ Test(speedscope, rows_by_time)
 
 	top = built_child(p, t, 0, built_symbol(p, "main", "/srv/app.py", 3), 4);
 	leaf = built_child(p, t, top, built_symbol(p, "run", "", 0), 0);
-	built_sample(p, t, leaf, 2, STATUS_ON_CPU);
+	built_sample(p, t, leaf, 2, STATUS_RUNNABLE);
 	built_sample(p, t, leaf, 1, STATUS_IDLE);
 	built_sample(p, t, top, 1, 0);
 	built_sample(p, t, 0, 1, 0);
@@ -125,7 +125,7 @@ Test(speedscope, cpu_time_is_a_second_profile)
 	uint32_t symbol = built_symbol(p, "main", "/srv/app.py", 3);
 	char *text;
 
-	built_sample(p, t, built_child(p, t, 0, symbol, 4), 10, STATUS_ON_CPU);
+	built_sample(p, t, built_child(p, t, 0, symbol, 4), 10, STATUS_RUNNABLE);
 	built_sample(p, t, built_child(p, t, 0, symbol, 5), 3, STATUS_IDLE);
 	built_sample(p, idle, built_child(p, idle, 0, symbol, 4), 13, STATUS_IDLE);
 	built_cpu_time(p);

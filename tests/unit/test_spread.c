@@ -36,10 +36,10 @@ Test(spread, by_weight_of_those_on_a_cpu)
 
 	spread_add(&spread, 9, 50 * MS, STATUS_IDLE, &budget);
 	spread_add(&spread, 8, 50 * MS, STATUS_GIL, &budget);
-	spread_add(&spread, 1, 7 * MS, STATUS_ON_CPU | STATUS_GIL, &budget);
+	spread_add(&spread, 1, 7 * MS, STATUS_RUNNABLE | STATUS_GIL, &budget);
 	spread_add(&spread, 7, 90 * MS, STATUS_GIL, &budget);
-	spread_add(&spread, 2, 3 * MS, STATUS_ON_CPU, &budget);
-	spread_add(&spread, 6, 80 * MS, STATUS_ON_CPU | STATUS_GIL_WAIT, &budget);
+	spread_add(&spread, 2, 3 * MS, STATUS_RUNNABLE, &budget);
+	spread_add(&spread, 6, 80 * MS, STATUS_RUNNABLE | STATUS_GIL_WAIT, &budget);
 	spread_give(&spread, 1000, 100, take, &got);
 	cr_expect_eq(got.cpu_ns[1], 700);
 	cr_expect_eq(got.cpu_ns[2], 300);
@@ -53,8 +53,8 @@ Test(spread, by_weight_of_those_on_a_cpu)
 /* Of a stack that waits for the GIL and is runnable (node 6), and one that runs (node 1). */
 static void add_both(struct spread *spread, uint64_t waits_ns, uint64_t runs_ns)
 {
-	spread_add(spread, 6, waits_ns, STATUS_ON_CPU | STATUS_GIL_WAIT, &budget);
-	spread_add(spread, 1, runs_ns, STATUS_ON_CPU | STATUS_GIL, &budget);
+	spread_add(spread, 6, waits_ns, STATUS_RUNNABLE | STATUS_GIL_WAIT, &budget);
+	spread_add(spread, 1, runs_ns, STATUS_RUNNABLE | STATUS_GIL, &budget);
 }
 
 /* More CPU time than those on a CPU were there for: C code without the GIL, which was taken for waiting as it waited next. */
@@ -87,7 +87,7 @@ Test(spread, who_waits_uses_what_it_uses_alone)
 	struct got got = {0};
 
 	for (unsigned i = 0; i < 2; i++) {
-		spread_add(&spread, 6, 10 * MS, STATUS_ON_CPU | STATUS_GIL_WAIT, &budget);
+		spread_add(&spread, 6, 10 * MS, STATUS_RUNNABLE | STATUS_GIL_WAIT, &budget);
 		spread_add(&spread, 5, 10 * MS, STATUS_GIL_WAIT, &budget);
 		spread_give(&spread, 3 * MS, 1 * MS, take, &got);
 		spread_add(&spread, 5, 100 * MS, STATUS_IDLE, &budget);
@@ -124,14 +124,14 @@ Test(spread, who_is_blocked_in_that_wait_uses_what_it_uses_alone)
 	/* It was given the GIL, and its next sample came late. */
 	spread_add(&spread, 5, 40 * MS, STATUS_GIL_WAIT, &budget);
 	spread_add(&spread, 4, 40 * MS, STATUS_IDLE, &budget);
-	spread_add(&spread, 1, 1 * MS, STATUS_ON_CPU | STATUS_GIL, &budget);
+	spread_add(&spread, 1, 1 * MS, STATUS_RUNNABLE | STATUS_GIL, &budget);
 	spread_give(&spread, 5 * MS, 0, take, &got);
 	cr_expect_float_eq((double)got.cpu_ns[5], 11 * MS, 10);
 	cr_expect_float_eq((double)got.cpu_ns[1], 3 * MS, 10);
 	cr_expect_eq(got.cpu_ns[4], 0);
 	/* Nobody waited: all of it is theirs. */
 	spread_add(&spread, 4, 40 * MS, STATUS_IDLE, &budget);
-	spread_add(&spread, 1, 1 * MS, STATUS_ON_CPU | STATUS_GIL, &budget);
+	spread_add(&spread, 1, 1 * MS, STATUS_RUNNABLE | STATUS_GIL, &budget);
 	spread_give(&spread, 5 * MS, 0, take, &got);
 	cr_expect_float_eq((double)got.cpu_ns[1], 8 * MS, 10);
 	cr_expect_eq(got.cpu_sum, 19 * MS);
@@ -144,14 +144,14 @@ Test(spread, what_is_told_late_is_of_those_on_a_cpu)
 	struct spread spread = {0};
 	struct got got = {0};
 
-	spread_add(&spread, 1, 20 * MS, STATUS_ON_CPU | STATUS_GIL, &budget);
+	spread_add(&spread, 1, 20 * MS, STATUS_RUNNABLE | STATUS_GIL, &budget);
 	spread_give(&spread, 16 * MS, 0, take, &got);
 	add_both(&spread, 5 * MS, 10 * MS);
 	spread_give(&spread, 14 * MS, 0, take, &got);
 	cr_expect_eq(got.cpu_ns[1], 30 * MS);
 	cr_expect_eq(got.cpu_ns[6], 0);
 	/* … but no more than a tick of it. */
-	spread_add(&spread, 1, 100 * MS, STATUS_ON_CPU | STATUS_GIL, &budget);
+	spread_add(&spread, 1, 100 * MS, STATUS_RUNNABLE | STATUS_GIL, &budget);
 	spread_give(&spread, 10 * MS, 0, take, &got);
 	add_both(&spread, 5 * MS, 10 * MS);
 	spread_give(&spread, 24 * MS, 0, take, &got);
@@ -191,7 +191,7 @@ Test(spread, without_stacks_it_goes_to_the_latest_or_waits_for_the_first)
 	cr_expect_eq(got.wait_ns[4], 11);
 	spread_give(&spread, 7, 0, take, &got);
 	cr_expect_eq(got.cpu_ns[4], 108);
-	spread_add(&spread, 5, 0, STATUS_ON_CPU, &budget); /* no weight at all */
+	spread_add(&spread, 5, 0, STATUS_RUNNABLE, &budget); /* no weight at all */
 	spread_give(&spread, 2, 0, take, &got);
 	cr_expect_eq(got.cpu_ns[5], 2);
 	spread_release(&spread, &budget);
@@ -212,7 +212,7 @@ Test(spread, all_of_it_is_given)
 			for (unsigned i = 0; i < count; i++) {
 				seed = seed * 6364136223846793005u + 1442695040888963407u;
 				spread_add(&spread, (uint32_t)(seed >> 52), seed >> (round % 60),
-				           seed % 3 ? STATUS_ON_CPU : STATUS_ON_CPU | STATUS_GIL_WAIT, &bound);
+				           seed % 3 ? STATUS_RUNNABLE : STATUS_RUNNABLE | STATUS_GIL_WAIT, &bound);
 			}
 			told += seed >> 20;
 			waited += seed >> 30;
@@ -235,7 +235,7 @@ Test(spread, joined_neighbours_keep_their_weight_together)
 	uint64_t low = 0;
 
 	for (unsigned i = 0; i < 4000; i++)
-		spread_add(&spread, i, i < 2000 ? 3 * MS : MS, STATUS_ON_CPU, &budget);
+		spread_add(&spread, i, i < 2000 ? 3 * MS : MS, STATUS_RUNNABLE, &budget);
 	spread_give(&spread, 4000 * MS, 0, take, got);
 	for (unsigned i = 0; i < 2000; i++)
 		low += got->cpu_ns[i];
@@ -270,8 +270,8 @@ Test(cpu_time, is_a_value_of_nodes_where_it_was_told)
 {
 	struct profile *p;
 
-	stream_stack(&s, 1, STATUS_ON_CPU, 3, stack, 2);
-	stream_stack(&s, 1, STATUS_ON_CPU, 1, stack, 1);
+	stream_stack(&s, 1, STATUS_RUNNABLE, 3, stack, 2);
+	stream_stack(&s, 1, STATUS_RUNNABLE, 1, stack, 1);
 	p = stream_profile(&s, NULL);
 	cr_expect_not(profile_has(p, VALUE_CPU));
 	profile_free(p);
@@ -291,8 +291,8 @@ Test(cpu_time, what_is_left_out_takes_its_part_along)
 	struct aggregator_options options = {.mode = MODE_GIL, .idle = true};
 	struct profile *p;
 
-	stream_stack(&s, 1, STATUS_ON_CPU | STATUS_GIL, 3, stack, 2);
-	stream_stack(&s, 1, STATUS_ON_CPU, 1, stack, 1);
+	stream_stack(&s, 1, STATUS_RUNNABLE | STATUS_GIL, 3, stack, 2);
+	stream_stack(&s, 1, STATUS_RUNNABLE, 1, stack, 1);
 	stream_time(&s, 1, 1000, 0);
 	p = stream_profile(&s, &options);
 	cr_expect_eq(profile_sum(p, VALUE_CPU), 750);

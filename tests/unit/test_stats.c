@@ -221,7 +221,7 @@ Test(stats, every_key)
 	struct stats stats;
 
 	make_graph(&graph);
-	graph.functions[2].on_cpu_ns = 5; /* main */
+	graph.functions[2].cpu_ns = 5; /* main */
 	graph.functions[1].gil_ns = 7;    /* the twin */
 	cr_assert_eq(stats_make(&stats, &graph), 0);
 	cr_assert_eq(stats.calls, 16);
@@ -456,11 +456,12 @@ Test(stats, samples_say_that_they_are)
 	char *text;
 
 	node = built_child(p, t, 0, f, 2);
-	built_sample(p, t, node, 16, STATUS_ON_CPU | STATUS_GIL);
-	built_sample(p, t, built_child(p, t, node, f, 3), 16, STATUS_ON_CPU);
+	built_sample(p, t, node, 16, STATUS_RUNNABLE | STATUS_GIL);
+	built_sample(p, t, built_child(p, t, node, f, 3), 16, STATUS_RUNNABLE);
 	built_sample(p, built_thread(p, process, 0, 2, NULL), 0, 5, STATUS_IDLE);
 	p->processes[process].facts.lost[LOSS_TORN] = 3;
 	p->processes[process].facts.attempts += 3;
+	built_cpu_time(p);
 	callgraph_init(&graph);
 	cr_assert_eq(callgraph_add_profile(&graph, p), 0);
 	view = view_of(&stats, &graph, "gil");
@@ -474,7 +475,7 @@ Test(stats, samples_say_that_they_are)
 	cr_assert(strstr(text,
 	                 "   Ordered by: internal time holding the GIL\n\n"
 	                 " nsamples  tottime persample cumtime persample   on_cpu      gil filename:lineno(function)\n"
-	                 "    48/32    0.032    0.001    0.032    0.001    0.032    0.016 m.py:1(f)\n"
+	                 "    48/32    0.032    0.001    0.032    0.001    0.022    0.016 m.py:1(f)\n"
 	                 "        5    0.005    0.001    0.005    0.001    0.000    0.000 {no frames}\n"),
 	          "%s", text);
 	free(text);
@@ -483,7 +484,7 @@ Test(stats, samples_say_that_they_are)
 	       "m.py,1,f,m.py,1,f,16,16,0.016,0.016\r\n");
 	expect(CSV, &view,
 	       "nsamples,psamples,tottime,tottime_percall,cumtime,cumtime_percall,on_cpu,gil,file,line,function\r\n"
-	       "48,32,0.032,0.0006666666666666666,0.032,0.001,0.032,0.016,m.py,1,f\r\n"
+	       "48,32,0.032,0.0006666666666666666,0.032,0.001,0.0224,0.016,m.py,1,f\r\n"
 	       "5,5,0.005,0.001,0.005,0.001,0,0,~,0,<no frames>\r\n");
 	stats_release(&stats);
 	callgraph_release(&graph);

@@ -294,7 +294,7 @@ Test(tachyon, modes)
 	cr_assert_str_eq(p->mode, "cpu");
 	cr_assert_eq(p->filtered, 2);
 	cr_assert_eq(profile_sum(p, VALUE_SAMPLES), 1);
-	cr_assert_eq(profile_sum(p, VALUE_ON_CPU), 1000 * US);
+	cr_assert_eq(profile_sum(p, VALUE_RUNNABLE), 1000 * US);
 	profile_free(p);
 }
 
@@ -319,7 +319,7 @@ Test(tachyon, what_is_said_of_the_whole)
 	cr_assert(p->threads[0].is_main);
 	cr_assert_not(p->threads[1].is_main);
 	cr_assert_eq(profile_sum(p, VALUE_GIL), 1000 * US);
-	cr_assert_eq(profile_sum(p, VALUE_ON_CPU), 1000 * US);
+	cr_assert_eq(profile_sum(p, VALUE_RUNNABLE), 1000 * US);
 	cr_assert_eq(profile_sum(p, VALUE_GIL_WAIT), 1000 * US);
 	cr_assert_eq(profile_sum(p, VALUE_IDLE), 1000 * US);
 	cr_assert_eq(profile_sum(p, VALUE_UNKNOWN), 2000 * US);

@@ -57,8 +57,8 @@ Test(text, totals_count_recursion_once)
 
 	a = built_child(p, t, 0, fib, 2);
 	b = built_child(p, t, built_child(p, t, a, leaf, 10), fib, 3);
-	built_sample(p, t, a, 10, STATUS_ON_CPU | STATUS_GIL);
-	built_sample(p, t, b, 30, STATUS_ON_CPU);
+	built_sample(p, t, a, 10, STATUS_RUNNABLE | STATUS_GIL);
+	built_sample(p, t, b, 30, STATUS_RUNNABLE);
 	built_sample(p, t, built_child(p, t, 0, leaf, 11), 60, STATUS_IDLE);
 	cr_assert_eq(functions_make(&functions, &count, p, VALUE_WALL), 0);
 	cr_assert_eq(count, 2);
@@ -68,11 +68,12 @@ Test(text, totals_count_recursion_once)
 	cr_assert_eq(functions[1].self[VALUE_SAMPLES], 40);
 	cr_assert_eq(functions[1].total[VALUE_SAMPLES], 40, "not 70");
 	free(functions);
+	built_cpu_time(p);
 	text = report(p);
 	check_lines(text);
 	cr_assert(strstr(text, "    0.060   60.0    0.090   90.0    0.0    0.0  leaf (fib.py:9)"), "%s", text);
-	cr_assert(strstr(text, "    0.040   40.0    0.040   40.0  100.0   25.0  fib (fib.py:1)"), "%s", text);
-	cr_assert(strstr(text, "      100    0.100    40.0   10.0    0.0   60.0    0.0    0.0  1 MainThread"), "%s",
+	cr_assert(strstr(text, "    0.040   40.0    0.040   40.0   70.0   25.0  fib (fib.py:1)"), "%s", text);
+	cr_assert(strstr(text, "      100    0.100    28.0   10.0    0.0   30.0   60.0    0.0    0.0  1 MainThread"), "%s",
 	          text);
 	free(text);
 	built_free(p);
@@ -224,7 +225,7 @@ Test(text, deep_path_is_cut_and_said)
 
 	for (unsigned i = 0; i < 2000; i++)
 		at = built_child(p, t, at, f, 2);
-	built_sample(p, t, at, 5, STATUS_ON_CPU);
+	built_sample(p, t, at, 5, STATUS_RUNNABLE);
 	text = report(p);
 	check_lines(text);
 	cr_assert(strstr(text, "... 1940 frames in between"), "%s", text);
@@ -275,11 +276,11 @@ Test(text, imported_profile)
 	char *text;
 
 	p->values[VALUE_WALL] = (struct value_type){"alloc", "bytes"};
-	for (int v = VALUE_ON_CPU; v < VALUE_COUNT; v++)
+	for (int v = VALUE_RUNNABLE; v < VALUE_COUNT; v++)
 		p->values[v] = (struct value_type){0};
 	p->threads[t].nodes[n].self[VALUE_SAMPLES] = 3;
 	p->threads[t].nodes[n].self[VALUE_WALL] = 4096;
-	p->threads[t].nodes[n].self[VALUE_ON_CPU] = 77; /* in the place of on_cpu, but not called so */
+	p->threads[t].nodes[n].self[VALUE_RUNNABLE] = 77; /* in the place of runnable, but not called so */
 	p->processes[0].facts = (struct rec_facts){0};
 	p->imported = true;
 	text = written(p, "text", &(struct export_options){0});

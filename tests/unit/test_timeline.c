@@ -176,8 +176,8 @@ static struct profile *small(void)
 
 	f = built_child(p, t, 0, built_symbol(p, "f", "a.py", 3), 4);
 	g = built_child(p, t, f, built_symbol(p, "<GC>", "", 0), 0);
-	built_sample(p, t, f, 2, STATUS_ON_CPU | STATUS_GIL);
-	built_sample(p, t, g, 1, STATUS_ON_CPU | STATUS_GIL | STATUS_GC);
+	built_sample(p, t, f, 2, STATUS_RUNNABLE | STATUS_GIL);
+	built_sample(p, t, g, 1, STATUS_RUNNABLE | STATUS_GIL | STATUS_GC);
 	built_sample(p, t, 0, 3, STATUS_IDLE);
 	built_sample(p, t, f, 1, STATUS_UNKNOWN | STATUS_GIL_WAIT);
 	return p;
@@ -186,11 +186,13 @@ static struct profile *small(void)
 Test(firefox, tables)
 {
 	struct profile *p = small();
-	char *text = written(p, "firefox", &(struct export_options){0});
+	char *text;
 
+	built_cpu_time(p);
+	text = written(p, "firefox", &(struct export_options){0});
 	holds(text, "\"stringArray\":[\"f\",\n\"a.py\",\n\"\\u003cGC\\u003e\",\n\"\",\n\"Has GIL\",");
 	holds(text, "\"samples\":{\"stack\":[0,0,1,null,null,null,0],\n\"timeDeltas\":[1,1,1,1,1,1,1],\n"
-	            "\"threadCPUDelta\":[0,1000000,1000000,0,0,0,null],\n\"weight\":null,\"weightType\":\"samples\","
+	            "\"threadCPUDelta\":[700000,700000,700000,0,0,0,0],\n\"weight\":null,\"weightType\":\"samples\","
 	            "\"length\":7}");
 	holds(text, "\"stackTable\":{\"frame\":[0,1],\"prefix\":[null,0],\"length\":2}");
 	holds(text, "\"frameTable\":{\"func\":[0,1],\"line\":[4,null],\"category\":[1,5],");
@@ -207,9 +209,29 @@ Test(firefox, markers)
 
 	holds(text, "\"name\":[4,7,9,8,5,6],\n\"startTime\":[0,0,2,3,3,6],\n\"endTime\":[3,3,3,6,7,7],\n\"phase\":[1,1,"
 	            "1,1,1,1],\n"
-	            "\"category\":[3,4,5,4,3,3],\n\"data\":[{\"type\":\"Has GIL\"},{\"type\":\"On "
-	            "CPU\"},{\"type\":\"GC\"},{\"type\":\"Off CPU\"},"
+	            "\"category\":[3,4,5,4,3,3],\n\"data\":[{\"type\":\"Has GIL\"},{\"type\":\"Runnable\"},"
+	            "{\"type\":\"GC\"},{\"type\":\"Not runnable\"},"
 	            "{\"type\":\"No GIL\"},{\"type\":\"Waiting for GIL\"}],\n\"length\":6}");
+	free(text);
+	built_free(p);
+}
+
+/* The CPU column is the kernel's count to the nanosecond, over the samples that were runnable. */
+Test(firefox, cpu_adds_up_to_what_the_kernel_counted)
+{
+	struct profile *p = built_new();
+	uint32_t t = built_thread(p, built_process(p, 10, "py"), 0, 10, "Main"),
+		 f = built_child(p, t, 0, built_symbol(p, "f", "", 0), 0);
+	char *text;
+
+	built_sample(p, t, f, 1, STATUS_IDLE);
+	built_sample(p, t, f, 3, STATUS_RUNNABLE);
+	built_sample(p, t, 0, 2, STATUS_IDLE);
+	p->values[VALUE_CPU] = profile_value_types[VALUE_CPU];
+	p->threads[t].nodes[f].self[VALUE_CPU] = 100;
+	p->threads[t].nodes[0].self[VALUE_CPU] = 7;
+	text = written(p, "firefox", &(struct export_options){0});
+	holds(text, "\"threadCPUDelta\":[0,33,33,34,3,4]");
 	free(text);
 	built_free(p);
 }
@@ -220,7 +242,7 @@ Test(firefox, no_markers_without_status)
 	struct profile *p = small();
 	char *text;
 
-	for (int v = VALUE_ON_CPU; v < VALUE_COUNT; v++)
+	for (int v = VALUE_RUNNABLE; v < VALUE_COUNT; v++)
 		p->values[v] = (struct value_type){0};
 	text = written(p, "firefox", &(struct export_options){0});
 	holds(text, "\"data\":[],\n\"length\":0}");

@@ -93,7 +93,7 @@ static struct profile *make(void)
 	uint32_t leaf = built_symbol(p, "leaf", "/srv/lib/c.py", 20), at, below;
 
 	at = built_child(p, t, 0, main_, 2);
-	built_sample(p, t, at, 1, STATUS_ON_CPU);
+	built_sample(p, t, at, 1, STATUS_RUNNABLE);
 	below = built_child(p, t, at, work, 11);
 	built_sample(p, t, below, 2, STATUS_GIL);
 	built_sample(p, t, built_child(p, t, below, leaf, 21), 30, STATUS_IDLE);
@@ -370,7 +370,7 @@ Test(transform, values_of_others)
 	builder_process(b, &(struct process){.pid = 10, .name = "x"});
 	t = builder_thread(b, &(struct thread_tree){.tid = 77});
 	size = builder_value(b, "alloc_space", "bytes", VALUE_WALL);
-	gil = builder_value(b, "gil", "nanoseconds", VALUE_ON_CPU);
+	gil = builder_value(b, "gil", "nanoseconds", VALUE_RUNNABLE);
 	values[VALUE_SAMPLES] = 3;
 	values[size] = 4096;
 	values[gil] = 11;
