@@ -9,7 +9,6 @@
 #include "daemon/doctor.h"
 #include "daemon/opening.h"
 #include "sampler/stop.h"
-#include "sampler/unwind_library.h"
 
 /* On a child of our own, which needs no permission: does no filter stand before ptrace? */
 static void check_stopping(struct doctor *d)
@@ -38,23 +37,9 @@ static void check_stopping(struct doctor *d)
 		            "threads cannot be stopped (%s): no --blocking, no --native", strerror(-err));
 }
 
-static void check_unwinding(struct doctor *d)
-{
-	struct unwind_library *library;
-
-	if (unwind_library_new(&library) == 0) {
-		unwind_library_free(library);
-		doctor_line(d, VERDICT_OK, "", "native stacks: libunwind is there");
-	} else {
-		doctor_line(d, VERDICT_WARN, "install libunwind (Debian: libunwind8)",
-		            "native stacks: some end early, since libunwind is not there");
-	}
-}
-
 void doctor_host_native(struct doctor *d)
 {
 	check_stopping(d);
-	check_unwinding(d);
 }
 
 void doctor_native(struct doctor *d, struct target *target)

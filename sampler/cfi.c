@@ -39,17 +39,32 @@ enum { /* DW_CFA_*: the high two bits, or, where they are 0, the rest */
        GNU_NEGATIVE_OFFSET_EXTENDED = 0x2f,
 };
 
-enum { REMEMBERED_MAX = 32, NOT_KEPT = -1, COLUMNS = CFI_KEPT + 1, RETURN = CFI_KEPT };
+enum { REMEMBERED_MAX = 32 };
 
-enum rule { RULE_SAME, RULE_OFFSET, RULE_UNDEFINED, RULE_OTHER };
+enum rule_kind {
+	RULE_SAME,             /* unchanged; of the stack pointer: it is CFA */
+	RULE_UNDEFINED,        /* it is gone */
+	RULE_OFFSET,           /* saved at CFA + off */
+	RULE_VALUE_OFFSET,     /* CFA + off itself */
+	RULE_REGISTER,         /* what the register `off` holds */
+	RULE_EXPRESSION,       /* saved where the expression says */
+	RULE_VALUE_EXPRESSION, /* what the expression says */
+};
+
+struct rule {
+	enum rule_kind kind;
+	union {
+		int64_t off;
+		struct expression expression;
+	};
+};
 
 struct state {
 	uint64_t cfa_register;
 	int64_t cfa_off;
-	bool cfa_other;   /* by an expression */
-	bool stack_other; /* the stack pointer has a rule of its own */
-	uint8_t rules[COLUMNS];
-	int64_t at[COLUMNS]; /* distances from CFA, in bytes */
+	bool by_expression; /* cfa_expression says where CFA is, not the two above */
+	struct expression cfa_expression;
+	struct rule rules[UNWIND_REGS]; /* by DWARF's numbers */
 };
 
 struct machine {
@@ -60,7 +75,6 @@ struct machine {
 	unsigned remembered_count;
 	uint64_t location, addr;
 	bool bad;
-	bool refused; /* there is an expression that libunwind must not be given */
 };
 
 #if defined(__x86_64__)
@@ -69,36 +83,17 @@ const uint8_t cfi_kept_numbers[CFI_KEPT] = {3, 6, 12, 13, 14, 15};
 const uint8_t cfi_kept_numbers[CFI_KEPT] = {19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30};
 #endif
 
-static int column_of(const struct machine *m, uint64_t number)
+/* Rules of other registers (those of vectors) are of no use to unwinding. */
+static void set_rule(struct machine *m, uint64_t number, enum rule_kind kind, int64_t off)
 {
-	if (number == m->fde->return_register)
-		return RETURN;
-	for (int i = 0; i < CFI_KEPT; i++)
-		if (cfi_kept_numbers[i] == number)
-			return i;
-	return NOT_KEPT;
-}
-
-static void set_rule(struct machine *m, uint64_t number, enum rule rule, int64_t at)
-{
-	int column = column_of(m, number);
-
-	if (number == CFI_STACK && rule != RULE_SAME)
-		m->now.stack_other = true;
-	if (column == NOT_KEPT)
-		return;
-	m->now.rules[column] = (uint8_t)rule;
-	m->now.at[column] = at;
+	if (number < UNWIND_REGS)
+		m->now.rules[number] = (struct rule){.kind = kind, .off = off};
 }
 
 static void restore_rule(struct machine *m, uint64_t number)
 {
-	int column = column_of(m, number);
-
-	if (column == NOT_KEPT)
-		return;
-	m->now.rules[column] = m->initial.rules[column];
-	m->now.at[column] = m->initial.at[column];
+	if (number < UNWIND_REGS)
+		m->now.rules[number] = m->initial.rules[number];
 }
 
 static int64_t factored(const struct machine *m, int64_t value)
@@ -116,17 +111,18 @@ static void define_cfa(struct machine *m, uint64_t number, int64_t off)
 {
 	m->now.cfa_register = number;
 	m->now.cfa_off = off;
-	m->now.cfa_other = false;
+	m->now.by_expression = false;
 }
 
-static void skip_expression(struct machine *m, struct cursor *at)
+static struct expression take_expression(struct cursor *at)
 {
 	uint64_t bytes = cursor_uleb(at);
-	struct cursor expression = *at;
+	struct expression expression = {.bytes = at->data};
 
 	cursor_skip(at, bytes);
-	expression.left = at->bad ? 0 : (size_t)bytes;
-	m->refused |= !expression_is_plain(expression);
+	if (!at->bad)
+		expression.count = bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes;
+	return expression;
 }
 
 static void remember(struct machine *m)
@@ -176,11 +172,11 @@ static bool run_cfa(struct machine *m, struct cursor *at, uint8_t code)
 		return true;
 	case DEF_CFA_EXPRESSION:
 		stub = expression_stub(*at, m->addr);
-		skip_expression(m, at);
+		m->now.cfa_expression = take_expression(at);
 		if (stub)
 			define_cfa(m, CFI_STACK, stub);
 		else
-			m->now.cfa_other = true;
+			m->now.by_expression = true;
 		return true;
 	default:
 		return false;
@@ -191,6 +187,7 @@ static bool run_cfa(struct machine *m, struct cursor *at, uint8_t code)
 static bool run_register(struct machine *m, struct cursor *at, uint8_t code)
 {
 	uint64_t number;
+	struct rule rule;
 
 	switch (code) {
 	case OFFSET_EXTENDED:
@@ -215,17 +212,24 @@ static bool run_register(struct machine *m, struct cursor *at, uint8_t code)
 		set_rule(m, cursor_uleb(at), RULE_SAME, 0);
 		return true;
 	case REGISTER:
+		number = cursor_uleb(at);
+		set_rule(m, number, RULE_REGISTER, (int64_t)(cursor_uleb(at) & INT64_MAX));
+		return true;
 	case VAL_OFFSET:
+		number = cursor_uleb(at);
+		set_rule(m, number, RULE_VALUE_OFFSET, factored_u(m, cursor_uleb(at)));
+		return true;
 	case VAL_OFFSET_SF:
 		number = cursor_uleb(at);
-		cursor_uleb(at);
-		set_rule(m, number, RULE_OTHER, 0);
+		set_rule(m, number, RULE_VALUE_OFFSET, factored(m, cursor_sleb(at)));
 		return true;
 	case EXPRESSION:
 	case VAL_EXPRESSION:
 		number = cursor_uleb(at);
-		skip_expression(m, at);
-		set_rule(m, number, RULE_OTHER, 0);
+		rule.kind = code == EXPRESSION ? RULE_EXPRESSION : RULE_VALUE_EXPRESSION;
+		rule.expression = take_expression(at);
+		if (number < UNWIND_REGS)
+			m->now.rules[number] = rule;
 		return true;
 	default:
 		return false;
@@ -297,51 +301,134 @@ static bool to_words(int64_t bytes, int16_t *ret_words)
 	return true;
 }
 
-static struct cfi_row make_row(const struct state *s, bool signal)
+static struct cfi_row make_row(const struct state *s, const struct unwind_fde *fde)
 {
-	struct cfi_row row = {.kind = CFI_PLAIN, .signal = signal};
-	bool plain = !s->cfa_other && !s->stack_other && s->cfa_register < 64 && s->cfa_off >= INT32_MIN &&
-	             s->cfa_off <= INT32_MAX && s->rules[RETURN] == RULE_OFFSET &&
-	             to_words(s->at[RETURN], &row.return_words);
+	struct cfi_row row = {.kind = CFI_PLAIN, .signal = fde->signal};
+	const struct rule *back = &s->rules[fde->return_register];
+	bool plain = !s->by_expression && s->rules[CFI_STACK].kind == RULE_SAME && s->cfa_register < 64 &&
+	             s->cfa_off >= INT32_MIN && s->cfa_off <= INT32_MAX && back->kind == RULE_OFFSET &&
+	             to_words(back->off, &row.return_words);
 
-	if (s->rules[RETURN] == RULE_UNDEFINED) {
+	if (back->kind == RULE_UNDEFINED) {
 		row.kind = CFI_ROOT;
 		return row;
 	}
 	for (unsigned i = 0; i < CFI_KEPT; i++) {
-		if (s->rules[i] == RULE_UNDEFINED)
+		const struct rule *rule = &s->rules[cfi_kept_numbers[i]];
+
+		if (rule->kind == RULE_UNDEFINED)
 			row.lost |= (uint16_t)(1u << i);
-		else if (s->rules[i] == RULE_OFFSET && to_words(s->at[i], &row.saved_words[i]))
+		else if (rule->kind == RULE_OFFSET && to_words(rule->off, &row.saved_words[i]))
 			row.saved |= (uint16_t)(1u << i);
-		else if (s->rules[i] != RULE_SAME)
+		else if (rule->kind != RULE_SAME)
 			plain = false;
 	}
 	if (plain) {
 		row.cfa_register = (uint8_t)s->cfa_register;
 		row.cfa_off = (int32_t)s->cfa_off;
 	} else {
-		row.kind = CFI_LIBRARY;
+		row.kind = CFI_OTHER;
 	}
 	return row;
 }
 
-int cfi_row(const struct unwind_tables *tables, const struct unwind_fde *fde, uint64_t addr, struct cfi_row *ret_row)
+/* Runs the instructions of fde up to addr. 0 or -ENOEXEC. */
+static int run_to(struct machine *m, const struct unwind_tables *tables, const struct unwind_fde *fde, uint64_t addr)
 {
-	struct machine m = {.tables = tables, .fde = fde, .addr = addr, .location = fde->start};
 	struct cursor at = {.data = fde->initial, .left = fde->initial_bytes};
 
-	run(&m, &at);
-	if (m.bad)
+	*m = (struct machine){.tables = tables, .fde = fde, .addr = addr, .location = fde->start};
+	if (fde->return_register >= UNWIND_REGS)
 		return -ENOEXEC;
-	m.initial = m.now;
-	m.location = fde->start;
+	run(m, &at);
+	if (m->bad)
+		return -ENOEXEC;
+	m->initial = m->now;
+	m->location = fde->start;
 	at = (struct cursor){
 		.data = fde->instructions, .left = fde->instructions_bytes, .addr = fde->instructions_addr};
-	run(&m, &at);
-	if (m.bad)
-		return -ENOEXEC;
-	*ret_row = make_row(&m.now, fde->signal);
-	if (ret_row->kind == CFI_LIBRARY && m.refused)
-		ret_row->kind = CFI_REFUSED;
+	run(m, &at);
+	return m->bad ? -ENOEXEC : 0;
+}
+
+int cfi_row(const struct unwind_tables *tables, const struct unwind_fde *fde, uint64_t addr, struct cfi_row *ret_row)
+{
+	struct machine m;
+	int err = run_to(&m, tables, fde, addr);
+
+	if (!err)
+		*ret_row = make_row(&m.now, fde);
+	return err;
+}
+
+/* Where a register of the caller lies, or what it holds, by a rule. 0, -ENODATA or -ENOEXEC. */
+static int apply(const struct rule *rule, uint64_t cfa, uint64_t same, const struct unwind_regs *regs,
+                 const struct stack_copy *copy, uint64_t *ret_value)
+{
+	uint64_t value = 0;
+	int err = 0;
+
+	switch (rule->kind) {
+	case RULE_SAME:
+		value = same;
+		break;
+	case RULE_UNDEFINED:
+		return -ENODATA;
+	case RULE_OFFSET:
+	case RULE_VALUE_OFFSET:
+		value = cfa + (uint64_t)rule->off;
+		break;
+	case RULE_REGISTER:
+		if (!unwind_knows(regs, rule->off < UNWIND_REGS ? (unsigned)rule->off : UNWIND_REGS))
+			return -ENODATA;
+		value = regs->values[rule->off];
+		break;
+	case RULE_EXPRESSION:
+	case RULE_VALUE_EXPRESSION:
+		err = expression_value(rule->expression, &cfa, regs, copy, &value);
+		break;
+	}
+	if (!err && (rule->kind == RULE_OFFSET || rule->kind == RULE_EXPRESSION) && !stack_copied(copy, value, &value))
+		err = -ENODATA;
+	if (!err)
+		*ret_value = value;
+	return err;
+}
+
+static int find_cfa(const struct state *s, const struct unwind_regs *regs, const struct stack_copy *copy,
+                    uint64_t *ret_cfa)
+{
+	if (s->by_expression)
+		return expression_value(s->cfa_expression, NULL, regs, copy, ret_cfa);
+	if (!unwind_knows(regs, s->cfa_register < UNWIND_REGS ? (unsigned)s->cfa_register : UNWIND_REGS))
+		return -ENODATA;
+	*ret_cfa = regs->values[s->cfa_register] + (uint64_t)s->cfa_off;
+	return 0;
+}
+
+int cfi_step(const struct unwind_tables *tables, const struct unwind_fde *fde, uint64_t addr,
+             const struct stack_copy *copy, struct unwind_regs *regs)
+{
+	struct unwind_regs caller = {0};
+	struct machine m;
+	uint64_t cfa, value;
+	int err = run_to(&m, tables, fde, addr);
+
+	if (!err)
+		err = find_cfa(&m.now, regs, copy, &cfa);
+	if (err)
+		return err;
+	for (unsigned i = 0; i < UNWIND_REGS; i++) {
+		const struct rule *rule = &m.now.rules[i];
+
+		if (rule->kind == RULE_SAME && i != CFI_STACK && (!unwind_knows(regs, i) || i == fde->return_register))
+			continue;
+		if (apply(rule, cfa, i == CFI_STACK ? cfa : regs->values[i], regs, copy, &value) == 0)
+			unwind_set(&caller, i, value);
+	}
+	if (!unwind_knows(&caller, fde->return_register) || !unwind_knows(&caller, UNWIND_SP))
+		return -ENODATA;
+	unwind_set(&caller, UNWIND_IP, caller.values[fde->return_register]);
+	*regs = caller;
 	return 0;
 }

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rules in force at one address, in the plain form that nearly all have: the caller's stack pointer (CFA) is a register and a distance, and what
- * was saved lies at a distance from it. What takes a DWARF expression (signal frames, PLT stubs, realigned stacks) is libunwind's. */
+ * was saved lies at a distance from it. Other rules (DWARF expressions: signal frames, realigned stacks) are worked out anew at each step. */
 #ifndef SAMPLED_SAMPLER_CFI_H
 #define SAMPLED_SAMPLER_CFI_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sampler/regs.h"
 #include "sampler/unwind_tables.h"
 
 enum cfi_kind {
 	CFI_NONE,    /* no rules: the tables say nothing of the address */
 	CFI_PLAIN,   /* as below */
 	CFI_ROOT,    /* the return address is undefined: it has no caller */
-	CFI_LIBRARY, /* takes an expression */
-	CFI_REFUSED, /* there are rules, but they make no sense, or are not to be followed */
+	CFI_OTHER,   /* cfi_step() */
+	CFI_REFUSED, /* there are rules, but they make no sense */
 };
 
 /* The registers that a callee keeps for its caller, by their DWARF numbers. */
@@ -39,5 +40,9 @@ struct cfi_row {
 
 /* What holds at addr, which lies in fde. 0 or -ENOEXEC. */
 int cfi_row(const struct unwind_tables *tables, const struct unwind_fde *fde, uint64_t addr, struct cfi_row *ret_row);
+/* From the registers at addr to the caller's, by any rules. A register whose value is not to be had is not known then. 0; -ENODATA: where the caller is
+ * called from, or its stack pointer, is not to be had; -ENOEXEC: the rules make no sense. */
+int cfi_step(const struct unwind_tables *tables, const struct unwind_fde *fde, uint64_t addr,
+             const struct stack_copy *copy, struct unwind_regs *regs);
 
 #endif

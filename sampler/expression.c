@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sampler/expression.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "sampler/cfi.h"
 
 enum { /* DW_OP_* (DWARF 5, 2.5) */
-       OP_ADDR = 0x03,
        OP_DEREF = 0x06,
        OP_CONST1U = 0x08,
        OP_CONST1S = 0x09,
@@ -40,61 +40,118 @@ enum { /* DW_OP_* (DWARF 5, 2.5) */
        OP_BREG0 = 0x70,
        OP_BREG31 = 0x8f,
        OP_NOP = 0x96,
-       EXPRESSION_BYTES_MAX = 256,
 };
 
-static bool operation_is_plain(struct cursor *at)
-{
-	uint8_t code = cursor_u8(at);
+enum { VALUES_MAX = 64 };
 
-	if (code >= OP_LIT0 && code <= OP_LIT31)
-		return true;
-	if (code >= OP_BREG0 && code <= OP_BREG31) {
-		cursor_sleb(at);
+struct evaluation {
+	struct cursor at;
+	const struct unwind_regs *regs;
+	const struct stack_copy *copy;
+	uint64_t values[VALUES_MAX];
+	unsigned count;
+	int err; /* sticky */
+};
+
+static void fail(struct evaluation *e, int err)
+{
+	if (!e->err)
+		e->err = err;
+}
+
+static void push(struct evaluation *e, uint64_t value)
+{
+	if (e->count == VALUES_MAX)
+		fail(e, -ENOEXEC);
+	else
+		e->values[e->count++] = value;
+}
+
+static uint64_t pop(struct evaluation *e)
+{
+	if (e->count == 0) {
+		fail(e, -ENOEXEC);
+		return 0;
+	}
+	return e->values[--e->count];
+}
+
+static uint64_t word_at(struct evaluation *e, uint64_t addr)
+{
+	uint64_t value = 0;
+
+	if (!stack_copied(e->copy, addr, &value))
+		fail(e, -ENODATA);
+	return value;
+}
+
+static uint64_t register_value(struct evaluation *e, unsigned number)
+{
+	if (unwind_knows(e->regs, number))
+		return e->regs->values[number];
+	fail(e, -ENODATA);
+	return 0;
+}
+
+/* The operations that push a number which stands in the expression. False: it is none of them. */
+static bool run_constant(struct evaluation *e, uint8_t code)
+{
+	struct cursor *at = &e->at;
+
+	if (code >= OP_LIT0 && code <= OP_LIT31) {
+		push(e, (uint64_t)code - OP_LIT0);
 		return true;
 	}
 	switch (code) {
 	case OP_CONST1U:
+		push(e, cursor_u8(at));
+		return true;
 	case OP_CONST1S:
-		cursor_u8(at);
+		push(e, (uint64_t)(int64_t)(int8_t)cursor_u8(at));
 		return true;
 	case OP_CONST2U:
+		push(e, cursor_u16(at));
+		return true;
 	case OP_CONST2S:
-		cursor_u16(at);
+		push(e, (uint64_t)(int64_t)(int16_t)cursor_u16(at));
 		return true;
 	case OP_CONST4U:
+		push(e, cursor_u32(at));
+		return true;
 	case OP_CONST4S:
-		cursor_u32(at);
+		push(e, (uint64_t)(int64_t)(int32_t)cursor_u32(at));
 		return true;
 	case OP_CONST8U:
 	case OP_CONST8S:
-	case OP_ADDR:
-		cursor_u64(at);
+		push(e, cursor_u64(at));
 		return true;
 	case OP_CONSTU:
-	case OP_PLUS_UCONST:
-		cursor_uleb(at);
+		push(e, cursor_uleb(at));
 		return true;
 	case OP_CONSTS:
-		cursor_sleb(at);
+		push(e, (uint64_t)cursor_sleb(at));
 		return true;
+	default:
+		return false;
+	}
+}
+
+/* The operations on the latest value alone. False: it is none of them. */
+static bool run_unary(struct evaluation *e, uint8_t code)
+{
+	switch (code) {
 	case OP_DEREF:
-	case OP_AND:
-	case OP_MINUS:
-	case OP_MUL:
+		push(e, word_at(e, pop(e)));
+		return true;
 	case OP_NEG:
+		push(e, -pop(e));
+		return true;
 	case OP_NOT:
-	case OP_OR:
-	case OP_PLUS:
-	case OP_SHL:
-	case OP_SHR:
-	case OP_XOR:
-	case OP_EQ:
-	case OP_GE:
-	case OP_GT:
-	case OP_LE:
-	case OP_LT:
-	case OP_NE:
+		push(e, ~pop(e));
+		return true;
+	case OP_PLUS_UCONST:
+		push(e, pop(e) + cursor_uleb(&e->at));
+		return true;
 	case OP_NOP:
 		return true;
 	default:
@@ -102,14 +159,87 @@ static bool operation_is_plain(struct cursor *at)
 	}
 }
 
-bool expression_is_plain(struct cursor expression)
+/* The operations on two values: the one below the latest, then the latest. Comparisons are of signed numbers. */
+static void run_binary(struct evaluation *e, uint8_t code)
 {
-	if (expression.left > EXPRESSION_BYTES_MAX)
-		return false;
-	while (expression.left > 0)
-		if (!operation_is_plain(&expression) || expression.bad)
-			return false;
-	return true;
+	uint64_t right = pop(e), left = pop(e);
+	int64_t signed_left = (int64_t)left, signed_right = (int64_t)right;
+
+	switch (code) {
+	case OP_AND:
+		push(e, left & right);
+		break;
+	case OP_MINUS:
+		push(e, left - right);
+		break;
+	case OP_MUL:
+		push(e, left * right);
+		break;
+	case OP_OR:
+		push(e, left | right);
+		break;
+	case OP_PLUS:
+		push(e, left + right);
+		break;
+	case OP_SHL:
+		push(e, right < 64 ? left << right : 0);
+		break;
+	case OP_SHR:
+		push(e, right < 64 ? left >> right : 0);
+		break;
+	case OP_XOR:
+		push(e, left ^ right);
+		break;
+	case OP_EQ:
+		push(e, left == right);
+		break;
+	case OP_GE:
+		push(e, signed_left >= signed_right);
+		break;
+	case OP_GT:
+		push(e, signed_left > signed_right);
+		break;
+	case OP_LE:
+		push(e, signed_left <= signed_right);
+		break;
+	case OP_LT:
+		push(e, signed_left < signed_right);
+		break;
+	case OP_NE:
+		push(e, left != right);
+		break;
+	default:
+		fail(e, -ENOEXEC);
+	}
+}
+
+int expression_value(struct expression expression, const uint64_t *cfa, const struct unwind_regs *regs,
+                     const struct stack_copy *copy, uint64_t *ret_value)
+{
+	struct evaluation e = {
+		.at = {.data = expression.bytes, .left = expression.count}, .regs = regs, .copy = copy};
+	uint64_t value;
+
+	if (expression.count > EXPRESSION_BYTES_MAX)
+		return -ENOEXEC;
+	if (cfa)
+		push(&e, *cfa);
+	while (e.at.left > 0 && !e.err && !e.at.bad) {
+		uint8_t code = cursor_u8(&e.at);
+
+		if (code >= OP_BREG0 && code <= OP_BREG31) {
+			uint64_t base = register_value(&e, (unsigned)code - OP_BREG0);
+
+			push(&e, base + (uint64_t)cursor_sleb(&e.at));
+		} else if (!run_constant(&e, code) && !run_unary(&e, code)) {
+			run_binary(&e, code);
+		}
+	}
+	value = pop(&e);
+	if (e.err || e.at.bad)
+		return e.err ? e.err : -ENOEXEC;
+	*ret_value = value;
+	return 0;
 }
 
 int64_t expression_stub(struct cursor at, uint64_t addr)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread's registers, as far as unwinding asks for them. */
+/* What unwinding asks of a thread: its registers, and a copy of its stack. */
 #ifndef SAMPLED_SAMPLER_REGS_H
 #define SAMPLED_SAMPLER_REGS_H
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/user.h>
 
 /* Registers by their DWARF numbers (System V psABI for x86-64, figure 3.36; for aarch64: "DWARF for the Arm 64-bit Architecture"). */
@@ -30,6 +31,22 @@ static inline void unwind_set(struct unwind_regs *regs, unsigned number, uint64_
 {
 	regs->values[number] = value;
 	regs->known |= UINT64_C(1) << number;
+}
+
+struct stack_copy { /* of a thread's stack */
+	const uint8_t *bytes;
+	uint64_t from; /* an address in the target */
+	uint32_t count;
+};
+
+/* The word at addr; false: it was not copied. */
+static inline bool stack_copied(const struct stack_copy *copy, uint64_t addr, uint64_t *ret_value)
+{
+	if (addr < copy->from || addr - copy->from > copy->count ||
+	    copy->count - (addr - copy->from) < sizeof(*ret_value))
+		return false;
+	memcpy(ret_value, copy->bytes + (addr - copy->from), sizeof(*ret_value));
+	return true;
 }
 
 /* From the kernel's order to DWARF's. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Frame by frame. What an address' rules are is worked out once and kept; nearly all are plain (cfi.h), and applying one is a few loads from the copy.
- * libunwind steps over what takes an expression. Where there are no rules at all the code itself is asked, and then the frame pointer.
+ * Where there are no rules at all the code itself is asked, and then the frame pointer.
  *
  * Nothing is believed that makes a stack pointer fall (but where a signal came in, whose handler may have a stack of its own), or that leads to
  * where no code is. So an unwinding ends, whatever the stack and the tables hold, after as many frames as there is room for. */
@@ -13,13 +13,11 @@
 #include "base/hash.h"
 #include "sampler/cfi.h"
 #include "sampler/epilogue.h"
-#include "sampler/unwind_library.h"
 
 enum {
 	PLACES = 4096,             /* a power of two */
 	WAYS = 4,                  /* places that an address may have */
-	ACCESSES_MAX = 100000,     /* of libunwind's, in one unwinding: a millisecond or two */
-	LEARN_BYTES_MAX = 1 << 20, /* of instructions worked out in one unwinding, likewise */
+	LEARN_BYTES_MAX = 1 << 20, /* of instructions worked out in one unwinding: a millisecond or two */
 	CODE_BYTES = 48,
 };
 
@@ -34,7 +32,6 @@ struct place { /* what is known of one address */
 
 struct unwinder {
 	struct modules *modules;
-	struct unwind_library *library; /* NULL: not to be had */
 	uint64_t generation;
 	unsigned next_way; /* of a set that is full, which goes */
 	struct unwind_counts counts;
@@ -43,10 +40,10 @@ struct unwinder {
 
 struct walk { /* one unwinding */
 	struct unwinder *unwinder;
-	struct unwind_copy copy;
+	struct stack_copy copy;
 	struct unwind_regs regs;
-	uint32_t accesses, learn_bytes; /* that are left */
-	bool elsewhere;                 /* a signal came in on another stack than the one that is copied */
+	uint32_t learn_bytes; /* that are left */
+	bool elsewhere;       /* a signal came in on another stack than the one that is copied */
 };
 
 int unwinder_new(struct unwinder **ret_unwinder, struct modules *modules)
@@ -56,17 +53,12 @@ int unwinder_new(struct unwinder **ret_unwinder, struct modules *modules)
 	if (!u)
 		return -ENOMEM;
 	u->modules = modules;
-	/* Now, not when it is first needed: loading it takes a millisecond, and later the process may have locked itself in. */
-	unwind_library_new(&u->library);
 	*ret_unwinder = u;
 	return 0;
 }
 
 void unwinder_free(struct unwinder *u)
 {
-	if (!u)
-		return;
-	unwind_library_free(u->library);
 	free(u);
 }
 
@@ -100,6 +92,17 @@ static void learn_from_code(struct unwinder *u, raddr_t at, struct cfi_row *row)
 		epilogue_row(code, (size_t)bytes, row);
 }
 
+/* Whether the instructions of fde may be run in this unwinding, too. */
+static bool may_learn(struct walk *w, const struct unwind_fde *fde)
+{
+	uint64_t bytes = (uint64_t)fde->initial_bytes + fde->instructions_bytes;
+
+	if (bytes > w->learn_bytes)
+		return false;
+	w->learn_bytes -= (uint32_t)bytes;
+	return true;
+}
+
 /* The rules at addr. False: that would be too much for one unwinding. */
 static bool learn(struct walk *w, struct place *place, raddr_t addr, bool exact)
 {
@@ -111,11 +114,8 @@ static bool learn(struct walk *w, struct place *place, raddr_t addr, bool exact)
 
 	u->counts.learnt++;
 	if (err == 0) {
-		uint32_t bytes = fde.initial_bytes + fde.instructions_bytes;
-
-		if (bytes > w->learn_bytes)
+		if (!may_learn(w, &fde))
 			return false;
-		w->learn_bytes -= bytes;
 		if (cfi_row(tables, &fde, addr - module->bias, &place->row))
 			place->row.kind = CFI_REFUSED;
 	} else if (err != -ENOENT) {
@@ -155,18 +155,9 @@ static struct place *visit(struct walk *w, raddr_t addr, bool exact, enum unwind
 	return place;
 }
 
-static bool in_copy(const struct unwind_copy *copy, raddr_t addr)
+static bool in_copy(const struct stack_copy *copy, raddr_t addr)
 {
 	return addr >= copy->from && addr - copy->from <= copy->count;
-}
-
-static bool copied(const struct unwind_copy *copy, raddr_t addr, uint64_t *ret_value)
-{
-	if (addr < copy->from || addr - copy->from > copy->count ||
-	    copy->count - (addr - copy->from) < sizeof(*ret_value))
-		return false;
-	memcpy(ret_value, copy->bytes + (addr - copy->from), sizeof(*ret_value));
-	return true;
 }
 
 static void forget(struct unwind_regs *regs, unsigned number)
@@ -202,7 +193,7 @@ static int step_plain(struct walk *w, const struct cfi_row *row, enum unwind_end
 		*ret_end = UNWIND_BAD;
 		return 1;
 	}
-	if (!copied(&w->copy, cfa + (uint64_t)((int64_t)row->return_words * 8), &value)) {
+	if (!stack_copied(&w->copy, cfa + (uint64_t)((int64_t)row->return_words * 8), &value)) {
 		*ret_end = missing(w, cfa);
 		return 1;
 	}
@@ -211,7 +202,7 @@ static int step_plain(struct walk *w, const struct cfi_row *row, enum unwind_end
 	for (unsigned left = row->saved; left; left &= left - 1) {
 		unsigned i = (unsigned)__builtin_ctz(left);
 
-		if (copied(&w->copy, cfa + (uint64_t)((int64_t)row->saved_words[i] * 8), &value))
+		if (stack_copied(&w->copy, cfa + (uint64_t)((int64_t)row->saved_words[i] * 8), &value))
 			unwind_set(regs, cfi_kept_numbers[i], value);
 		else
 			forget(regs, cfi_kept_numbers[i]);
@@ -222,28 +213,25 @@ static int step_plain(struct walk *w, const struct cfi_row *row, enum unwind_end
 	return 0;
 }
 
-static int step_by_library(struct walk *w, const struct place *place, enum unwind_end *ret_end)
+static int step_by_rules(struct walk *w, const struct place *place, enum unwind_end *ret_end)
 {
 	struct unwinder *u = w->unwinder;
-	struct unwind_place where = {.addr = place->addr, .bias = place->module->bias};
+	const struct unwind_tables *tables = modules_tables(u->modules, place->module);
+	uint64_t addr = place->addr - place->module->bias;
 	raddr_t sp = w->regs.values[UNWIND_SP];
-	int err = -ENOSYS;
+	struct unwind_fde fde;
 
 	*ret_end = UNWIND_CUT;
-	where.tables = modules_tables(u->modules, place->module);
-	if (!u->library || !where.tables || unwind_tables_find(where.tables, place->addr - where.bias, &where.fde))
+	if (!tables || unwind_tables_find(tables, addr, &fde) || !may_learn(w, &fde))
 		return 1;
-	u->counts.by_library++;
-	err = unwind_library_step(u->library, &where, &w->copy, &w->regs, &w->accesses);
-	if (err) {
-		u->counts.library_over += err == -E2BIG;
+	u->counts.by_rules++;
+	if (cfi_step(tables, &fde, addr, &w->copy, &w->regs))
 		return 1;
-	}
-	if (where.fde.signal)
+	if (fde.signal)
 		w->elsewhere |= !in_copy(&w->copy, w->regs.values[UNWIND_SP]);
 	else
 		keep_kept(&w->regs);
-	if (w->regs.values[UNWIND_SP] % 8 != 0 || (!where.fde.signal && w->regs.values[UNWIND_SP] <= sp)) {
+	if (w->regs.values[UNWIND_SP] % 8 != 0 || (!fde.signal && w->regs.values[UNWIND_SP] <= sp)) {
 		*ret_end = UNWIND_BAD;
 		return 1;
 	}
@@ -272,8 +260,8 @@ static int step_by_pointer(struct walk *w, const struct place *place, enum unwin
 		*ret_end = UNWIND_ROOT; /* musl's first functions have no tables, but clear it */
 		return 1;
 	}
-	if (place->exact || fp % 8 != 0 || fp < regs->values[UNWIND_SP] || !copied(&w->copy, fp, &outer) ||
-	    !copied(&w->copy, fp + 8, &back) || (outer != 0 && outer <= fp) || !behind_call(w->unwinder, back))
+	if (place->exact || fp % 8 != 0 || fp < regs->values[UNWIND_SP] || !stack_copied(&w->copy, fp, &outer) ||
+	    !stack_copied(&w->copy, fp + 8, &back) || (outer != 0 && outer <= fp) || !behind_call(w->unwinder, back))
 		return 1;
 	regs->known = 0;
 	unwind_set(regs, UNWIND_FP, outer);
@@ -292,8 +280,8 @@ static int step(struct walk *w, const struct place *place, enum unwind_end *ret_
 	switch ((enum cfi_kind)place->row.kind) {
 	case CFI_PLAIN:
 		return step_plain(w, &place->row, ret_end);
-	case CFI_LIBRARY:
-		return step_by_library(w, place, ret_end);
+	case CFI_OTHER:
+		return step_by_rules(w, place, ret_end);
 	case CFI_NONE:
 		return step_by_pointer(w, place, ret_end);
 	case CFI_REFUSED:
@@ -339,7 +327,6 @@ static void flush_old(struct unwinder *u)
 	if (u->generation == modules_generation(u->modules))
 		return;
 	memset(u->places, 0, sizeof(u->places));
-	unwind_library_flush(u->library);
 	u->generation = modules_generation(u->modules);
 }
 
@@ -350,7 +337,6 @@ int unwind(struct unwinder *u, const struct unwind_regs *regs, const uint8_t *st
 		.unwinder = u,
 		.copy = {.bytes = stack, .from = stack_from, .count = stack_bytes},
 		.regs = *regs,
-		.accesses = ACCESSES_MAX,
 		.learn_bytes = LEARN_BYTES_MAX,
 	};
 

@@ -45,7 +45,7 @@ enum { UNWIND_BELOW = 128 };
 
 struct unwinder;
 
-/* 0, -ENOMEM. Without libunwind (-ENOSYS of unwind_library_load()) it works, but frames that take a DWARF expression are UNWIND_CUT. */
+/* 0, -ENOMEM. */
 int unwinder_new(struct unwinder **ret_unwinder, struct modules *modules);
 void unwinder_free(struct unwinder *unwinder);
 
@@ -57,9 +57,8 @@ int unwind(struct unwinder *unwinder, const struct unwind_regs *regs, const uint
 struct unwind_counts { /* since unwinder_new() */
 	uint64_t frames;
 	uint64_t learnt;       /* frames whose rules were worked out anew */
-	uint64_t by_library;   /* frames that libunwind stepped over */
+	uint64_t by_rules;     /* frames whose rules are not plain: a signal came in, or the stack was realigned */
 	uint64_t by_pointer;   /* frames without tables, stepped over by frame pointer or by their own code */
-	uint64_t library_over; /* steps of libunwind's that were ended because they took too long */
 };
 
 struct unwind_counts unwinder_counts(const struct unwinder *unwinder);

@@ -17,7 +17,6 @@
 #include <unistd.h>
 
 #include "sampler/unwind.h"
-#include "sampler/unwind_library.h"
 
 #if defined(__x86_64__)
 
