@@ -2,6 +2,7 @@
 # sampled: one plain, non-recursive Makefile. `make help` lists what it can do.
 V ?= 0
 SANITIZE ?=
+STATIC ?=
 CC ?= gcc
 CFLAGS ?= -O2 -g
 PREFIX ?= /usr/local
@@ -14,7 +15,10 @@ PYTHON ?= python3
 
 comma := ,
 
-ifeq ($(SANITIZE),)
+ifneq ($(STATIC),)
+BUILD ?= build/static
+STATIC_FLAGS := -DSAMPLED_STATIC
+else ifeq ($(SANITIZE),)
 BUILD ?= build
 else
 BUILD ?= build/san-$(subst $(comma),-,$(SANITIZE))
@@ -22,7 +26,7 @@ SAN_FLAGS := -fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recove
 endif
 
 # What the code needs; a `make CFLAGS=…` cannot drop it.
-REQUIRED_FLAGS := -std=gnu17 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I. -pthread -MMD -MP
+REQUIRED_FLAGS := -std=gnu17 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I. -pthread -MMD -MP $(STATIC_FLAGS)
 WARN_FLAGS := -Wall -Wextra -Wmissing-prototypes -Wshadow -Wconversion -Wstrict-prototypes -Wvla \
 	-Werror=implicit-function-declaration
 LIBS := -Wl,--as-needed -lelf -lz -liberty -lyajl -lsqlite3 -ledit -pthread -lm
@@ -30,6 +34,11 @@ LIBS := -Wl,--as-needed -lelf -lz -liberty -lyajl -lsqlite3 -ledit -pthread -lm
 ifeq ($(shell pkg-config --exists libzstd 2>/dev/null && echo yes),yes)
 REQUIRED_FLAGS += -DHAVE_ZSTD
 LIBS += -lzstd
+endif
+
+# The portable program: what the other loads is linked in, but what pushes.
+ifneq ($(STATIC),)
+LIBS := -static-pie -s -ldw -lelf -lseccomp -lz -llzma -lbz2 -lzstd -liberty -lyajl_s -lsqlite3 -ledit -ltinfo -lbsd -lmd -pthread -lm
 endif
 
 # The layers, from the lowest up; tests/checks/layers.sh holds their includes to that order.
@@ -53,13 +62,17 @@ FUZZ_BIN := $(FUZZ_SRC:%.c=$(BUILD)/%)
 Q := $(if $(filter 1,$(V)),,@)
 say = $(if $(filter 1,$(V)),,@printf '  %-5s %s\n' $(1) $(2);)
 
-.PHONY: all objects unit stress browser native oracle soak fuzz check check-full check-headers bench bench-formats bench-native bench-history bench-service demo clean install uninstall deb format-check \
+.PHONY: all static objects unit stress browser native oracle soak fuzz check check-full check-headers bench bench-formats bench-native bench-history bench-service demo clean install uninstall deb format-check \
 	help FORCE
 .DELETE_ON_ERROR:
 all: $(BUILD)/sampled ## build the program: build/sampled
 
 $(BUILD)/sampled: $(DAEMON_OBJ) $(LIB_OBJ) $(BUILD)/flags
 	$(call say,LD,$@)$(CC) $(CFLAGS) $(SAN_FLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBS)
+
+# One file for any Linux of its machine, whatever C library is there; for another machine: make static CC=aarch64-linux-gnu-gcc BUILD=build/static-arm64
+static: ## build the portable program: build/static/sampled
+	$(Q)$(MAKE) --no-print-directory STATIC=1 all
 
 # Compiled only, nothing linked: for a cross compiler that lacks the target's libraries.
 objects: $(DAEMON_OBJ) $(LIB_OBJ)

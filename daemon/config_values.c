@@ -209,6 +209,25 @@ int config_read_formats(void *formats, const struct config_key *key, const char 
 	return got;
 }
 
+/* A user of this host by name; NULL: there is none. The portable program knows those of /etc/passwd alone: other sources of names are libraries of the
+ * host's own C library, which it cannot load. */
+static const struct passwd *user_named(const char *name)
+{
+#ifdef SAMPLED_STATIC
+	FILE *file = fopen("/etc/passwd", "re");
+	const struct passwd *entry;
+
+	if (!file)
+		return NULL;
+	while ((entry = fgetpwent(file)) && strcmp(entry->pw_name, name) != 0)
+		;
+	fclose(file);
+	return entry;
+#else
+	return getpwnam(name);
+#endif
+}
+
 int config_read_users(void *users, const struct config_key *key, const char *value, struct fault *fault)
 {
 	struct config_users *list = users;
@@ -220,7 +239,7 @@ int config_read_users(void *users, const struct config_key *key, const char *val
 		uint64_t number = 0;
 		bool is_number = parse_u64(word, &number) == 0 && number < UINT32_MAX;
 
-		entry = is_number ? NULL : getpwnam(word);
+		entry = is_number ? NULL : user_named(word);
 		if (!is_number && !entry)
 			return fault_set(fault, -EINVAL, "a number may be one that this host does not know",
 			                 "%s = %s: no such user", key->name, word);

@@ -2,7 +2,6 @@
 #include "daemon/push_http.h"
 
 #include <assert.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <microhttpd.h>
 #include <netdb.h>
@@ -12,6 +11,7 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
+#include "base/library.h"
 
 enum { CONNECTIONS_MAX = 16, IDLE_S = 10, CONNECTION_BYTES = 32768 };
 
@@ -34,34 +34,27 @@ struct http_library {
 
 struct push_http {
 	struct http_library library;
-	void *handle; /* of dlopen() */
+	void *handle; /* of library_open() */
 	struct MHD_Daemon *server;
 	const struct push_metrics *metrics;
 	int fd;
 };
 
+/* Not in the portable program, which does not push. */
+static const struct library_function functions[] = {
+#define HTTP_ROW(function) LIBRARY_FUNCTION_SHARED(struct http_library, function, MHD_##function),
+	HTTP_FUNCTIONS(HTTP_ROW)
+#undef HTTP_ROW
+};
+
 static int load(struct push_http *h, struct fault *fault)
 {
-	static const struct {
-		const char *name;
-		size_t offset;
-	} functions[] = {
-#define HTTP_ROW(function) {"MHD_" #function, offsetof(struct http_library, function)},
-		HTTP_FUNCTIONS(HTTP_ROW)
-#undef HTTP_ROW
-	};
+	const char *why;
 
-	h->handle = dlopen("libmicrohttpd.so.12", RTLD_NOW | RTLD_LOCAL);
-	if (!h->handle)
-		return fault_set(fault, -ENOSYS, "install libmicrohttpd12", "libmicrohttpd is not to be had: %s",
-		                 dlerror());
-	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
-		void *function = dlsym(h->handle, functions[i].name);
-
-		if (!function)
-			return fault_set(fault, -ENOSYS, "", "libmicrohttpd has no %s", functions[i].name);
-		memcpy((char *)&h->library + functions[i].offset, &function, sizeof(function));
-	}
+	if (library_open("libmicrohttpd.so.12", functions, sizeof(functions) / sizeof(functions[0]), &h->library,
+	                 &h->handle, &why) < 0)
+		return fault_set(fault, -ENOSYS, library_hint("install libmicrohttpd12"),
+		                 "libmicrohttpd is not to be had: %s", why);
 	return 0;
 }
 
@@ -177,8 +170,7 @@ void push_http_free(struct push_http *http)
 		return;
 	if (http->server)
 		http->library.stop_daemon(http->server);
-	if (http->handle)
-		dlclose(http->handle);
+	library_close(http->handle);
 	free(http);
 }
 

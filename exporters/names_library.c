@@ -1,45 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "exporters/names_library.h"
 
-#include <dlfcn.h>
-#include <stddef.h>
-#include <string.h>
+#include "base/library.h"
 
-static const struct {
-	const char *name;
-	size_t offset;
-} functions[] = {
-#define DWARF_ROW(function) {"dwarf_" #function, offsetof(struct dwarf_library, function)},
+static const struct library_function dwarf_functions[] = {
+#define DWARF_ROW(function) LIBRARY_FUNCTION(struct dwarf_library, function, dwarf_##function),
 	DWARF_FUNCTIONS(DWARF_ROW)
 #undef DWARF_ROW
+};
+
+struct lzma_library {
+	__typeof__(&lzma_stream_buffer_decode) unpack;
+};
+
+static const struct library_function lzma_functions[] = {
+	LIBRARY_FUNCTION(struct lzma_library, unpack, lzma_stream_buffer_decode),
 };
 
 /* Set once, while the process has one thread. */
 static struct dwarf_library dwarf;
 static bool has_dwarf;
-static __typeof__(&lzma_stream_buffer_decode) lzma;
-
-static bool load_dwarf(void)
-{
-	void *handle = dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL);
-
-	for (size_t i = 0; handle && i < sizeof(functions) / sizeof(functions[0]); i++) {
-		void *function = dlsym(handle, functions[i].name);
-
-		if (!function)
-			return false;
-		memcpy((char *)&dwarf + functions[i].offset, &function, sizeof(function));
-	}
-	return handle != NULL;
-}
+static struct lzma_library lzma;
 
 void names_library_load(void)
 {
-	void *handle = dlopen("liblzma.so.5", RTLD_NOW | RTLD_LOCAL), *function;
-
-	has_dwarf = load_dwarf();
-	function = handle ? dlsym(handle, "lzma_stream_buffer_decode") : NULL;
-	memcpy(&lzma, &function, sizeof(lzma));
+	has_dwarf = library_open("libdw.so.1", dwarf_functions, sizeof(dwarf_functions) / sizeof(dwarf_functions[0]),
+	                         &dwarf, NULL, NULL) == 0;
+	if (library_open("liblzma.so.5", lzma_functions, 1, &lzma, NULL, NULL) < 0)
+		lzma.unpack = NULL;
 }
 
 const struct dwarf_library *names_library_dwarf(void)
@@ -49,5 +37,5 @@ const struct dwarf_library *names_library_dwarf(void)
 
 __typeof__(&lzma_stream_buffer_decode) names_library_lzma(void)
 {
-	return lzma;
+	return lzma.unpack;
 }

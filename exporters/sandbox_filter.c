@@ -2,7 +2,6 @@
 #include "exporters/sandbox_filter.h"
 
 #include <asm/ioctls.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -16,6 +15,7 @@
 #include <sys/socket.h>
 
 #include "base/fault.h"
+#include "base/library.h"
 
 /* LeakSanitizer stops its own process at the end, with a helper that is no thread. */
 #ifdef __SANITIZE_ADDRESS__
@@ -26,7 +26,6 @@ static const bool sanitized = false;
 
 /* What of libseccomp is used. */
 struct library {
-	void *handle;
 	__typeof__(seccomp_init) *init;
 	__typeof__(seccomp_release) *release;
 	__typeof__(seccomp_load) *load;
@@ -35,28 +34,14 @@ struct library {
 	__typeof__(seccomp_syscall_resolve_name) *number_of;
 };
 
-/* A dlsym() result becomes a function's address by its bytes: ISO C has no conversion between the two. */
-static bool find(void *handle, const char *name, void *to)
-{
-	void *address = dlsym(handle, name);
-
-	memcpy(to, &address, sizeof(address));
-	return address != NULL;
-}
-
-static bool library_open(struct library *l)
-{
-	l->handle = dlopen("libseccomp.so.2", RTLD_NOW | RTLD_LOCAL);
-	if (!l->handle)
-		return false;
-	if (find(l->handle, "seccomp_init", &l->init) && find(l->handle, "seccomp_release", &l->release) &&
-	    find(l->handle, "seccomp_load", &l->load) && find(l->handle, "seccomp_attr_set", &l->attr_set) &&
-	    find(l->handle, "seccomp_rule_add_array", &l->rule_add) &&
-	    find(l->handle, "seccomp_syscall_resolve_name", &l->number_of))
-		return true;
-	dlclose(l->handle);
-	return false;
-}
+static const struct library_function functions[] = {
+	LIBRARY_FUNCTION(struct library, init, seccomp_init),
+	LIBRARY_FUNCTION(struct library, release, seccomp_release),
+	LIBRARY_FUNCTION(struct library, load, seccomp_load),
+	LIBRARY_FUNCTION(struct library, attr_set, seccomp_attr_set),
+	LIBRARY_FUNCTION(struct library, rule_add, seccomp_rule_add_array),
+	LIBRARY_FUNCTION(struct library, number_of, seccomp_syscall_resolve_name),
+};
 
 /* Allowed whatever their arguments: names, a blank between two. For all kinds; the C library's own needs are among them. */
 static const char common_calls[] =
@@ -226,12 +211,13 @@ static int build_and_load(const struct library *library, enum sandbox_kind kind)
 int sandbox_filter(enum sandbox_kind kind, struct fault *fault)
 {
 	struct library library;
+	void *handle;
 	int err;
 
-	if (!library_open(&library))
-		return fault_set(fault, -ENOPKG, "install libseccomp2",
+	if (library_open("libseccomp.so.2", functions, COUNT(functions), &library, &handle, NULL) < 0)
+		return fault_set(fault, -ENOPKG, library_hint("install libseccomp2"),
 		                 "system calls are not filtered: no libseccomp.so.2");
 	err = build_and_load(&library, kind);
-	dlclose(library.handle);
+	library_close(handle);
 	return err ? fault_set(fault, err, NULL, "cannot filter system calls: %s", strerror(-err)) : 0;
 }
