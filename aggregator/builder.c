@@ -60,7 +60,7 @@ bool builder_has_window(const struct builder *b)
 
 bool builder_wants_time(const struct builder *b)
 {
-	return b->options.runs || builder_has_window(b);
+	return (b->options.runs && !b->options.runs_optional) || builder_has_window(b);
 }
 
 void builder_window(const struct builder *b, uint64_t *ret_from_ns, uint64_t *ret_to_ns)

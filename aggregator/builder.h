@@ -18,6 +18,7 @@ struct builder;
 struct builder_options {
 	uint64_t memory_max_bytes; /* of trees and symbols; 0: none */
 	bool runs;                 /* keep the runs, for formats that need time order */
+	bool runs_optional;        /* … if there are any: input without is no error */
 	size_t runs_max;           /* of all threads; more are -E2BIG; 0: no bound */
 	/* Only samples of this time count, from the profile's start (builder_set_start(), or else the first run). to_ns 0: to its end.
 	 * Runs alone have a time: a reader whose input has none must refuse a window (struct format, timed). */
@@ -35,7 +36,7 @@ void builder_free(struct builder *builder);
 struct profile *builder_profile(struct builder *builder);
 /* Whether a window of time was asked for. */
 bool builder_has_window(const struct builder *builder);
-/* Whether a window was asked for, or the runs: input without time order cannot give either. */
+/* Whether a window was asked for, or the runs, and not only if there are any: input without time order cannot give either. */
 bool builder_wants_time(const struct builder *builder);
 /* The window, from the profile's start; to_ns 0: to its end. */
 void builder_window(const struct builder *builder, uint64_t *ret_from_ns, uint64_t *ret_to_ns);

@@ -115,12 +115,12 @@ static int convert(void *self, char **inputs, int count)
 {
 	struct convert *c = self;
 	struct loaded loaded;
-	bool runs;
+	enum format_needs needs;
 	int status;
 
 	assert(c->format); /* check() */
-	runs = c->format->needs == NEEDS_RUNS || c->options.history_interval_ns;
-	status = load_all(&loaded, inputs, count, &c->filters, runs);
+	needs = c->options.history_interval_ns ? NEEDS_RUNS : c->format->needs;
+	status = load_all(&loaded, inputs, count, &c->filters, needs);
 	if (status != EXIT_DONE)
 		return status;
 	if (!loaded.profile && !c->format->write_callgraph) {

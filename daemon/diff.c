@@ -216,12 +216,12 @@ static bool is_above(const struct diff *c)
 static int diff(void *self, char **paths, int count)
 {
 	struct diff *c = self;
-	int status = load_all(&c->sides[BEFORE], &paths[BEFORE], 1, &c->filters, false), err;
+	int status = load_all(&c->sides[BEFORE], &paths[BEFORE], 1, &c->filters, NEEDS_PROFILE), err;
 
 	(void)count; /* two: check() */
 	if (status != EXIT_DONE)
 		return status;
-	status = load_all(&c->sides[AFTER], &paths[AFTER], 1, &c->filters, false);
+	status = load_all(&c->sides[AFTER], &paths[AFTER], 1, &c->filters, NEEDS_PROFILE);
 	if (status != EXIT_DONE)
 		goto out_before;
 	err = compare(c);

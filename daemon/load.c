@@ -11,11 +11,12 @@
 #include "exporters/facts.h"
 #include "exporters/foreign.h"
 
-static int read_profile(struct loaded *to, struct input *in, const struct filters *filters, bool runs,
+static int read_profile(struct loaded *to, struct input *in, const struct filters *filters, enum format_needs needs,
                         struct fault *fault)
 {
 	struct builder_options options = {.memory_max_bytes = LOAD_TREES_MAX_BYTES,
-	                                  .runs = runs,
+	                                  .runs = needs != NEEDS_PROFILE,
+	                                  .runs_optional = needs == WANTS_RUNS,
 	                                  .runs_max = LOAD_RUNS_MAX,
 	                                  .from_ns = filters->from_ns,
 	                                  .to_ns = filters->to_ns};
@@ -54,7 +55,8 @@ static int refuse(struct input *in, struct fault *fault)
 	return fault_set(fault, -ENOTSUP, hint, bytes == 0 ? "it is empty" : "it is in no format that is known");
 }
 
-static int load(struct loaded *to, struct input *in, const struct filters *filters, bool runs, struct fault *fault)
+static int load(struct loaded *to, struct input *in, const struct filters *filters, enum format_needs needs,
+                struct fault *fault)
 {
 	to->format = format_by_content(in);
 	if (in->err)
@@ -63,18 +65,18 @@ static int load(struct loaded *to, struct input *in, const struct filters *filte
 	if (!to->format)
 		return refuse(in, fault);
 	if (to->format->read_callgraph) {
-		if (filters_need_profile(filters) || runs)
+		if (filters_need_profile(filters) || needs == NEEDS_RUNS)
 			return fault_set(fault, -EINVAL, "only function totals are in it; --strip-dirs works",
 			                 "%s files hold no stacks, so this cannot be done with them", to->format->name);
 		return to->format->read_callgraph(in, &to->graph, fault);
 	}
-	if ((runs || filters->from_ns || filters->to_ns) && !to->format->timed)
+	if ((needs == NEEDS_RUNS || filters->from_ns || filters->to_ns) && !to->format->timed)
 		return fault_set(fault, -EINVAL, "a recording (.sampled) has it",
 		                 "%s files hold no time order, so this cannot be done with them", to->format->name);
-	return read_profile(to, in, filters, runs, fault);
+	return read_profile(to, in, filters, to->format->timed ? needs : NEEDS_PROFILE, fault);
 }
 
-int load_file(struct loaded *ret_loaded, const char *path, const struct filters *filters, bool runs,
+int load_file(struct loaded *ret_loaded, const char *path, const struct filters *filters, enum format_needs needs,
               struct fault *fault)
 {
 	struct input *in = malloc(sizeof(*in));
@@ -87,7 +89,7 @@ int load_file(struct loaded *ret_loaded, const char *path, const struct filters 
 		return fault_set(fault, -ENOMEM, "", "out of memory");
 	err = input_open(in, path, fault);
 	if (!err) {
-		err = load(ret_loaded, in, filters, runs, fault);
+		err = load(ret_loaded, in, filters, needs, fault);
 		input_close(in);
 	}
 	free(in);
@@ -182,8 +184,10 @@ static void note_if_empty(const struct profile *profile, const char *what)
 	error_note("%s: no samples are left; options leave out all %s", what, number);
 }
 
-int load_all(struct loaded *ret_loaded, char *const *paths, int count, const struct filters *filters, bool runs)
+int load_all(struct loaded *ret_loaded, char *const *paths, int count, const struct filters *filters,
+             enum format_needs needs)
 {
+	bool runs = needs != NEEDS_PROFILE;
 	struct joining j = {0};
 	struct fault fault = {0};
 	int err = 0;
@@ -193,7 +197,7 @@ int load_all(struct loaded *ret_loaded, char *const *paths, int count, const str
 	for (int i = 0; i < count && !err; i++) {
 		struct loaded one;
 
-		err = load_file(&one, paths[i], filters, runs, &fault);
+		err = load_file(&one, paths[i], filters, needs, &fault);
 		if (!err && fault.why[0])
 			error_fault(&fault, "%s", input_name(paths[i]));
 		if (!err && count == 1 && one.profile && !filters_fold(filters)) {

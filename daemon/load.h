@@ -21,15 +21,15 @@ struct loaded {
 	struct callgraph graph;  /* owned; empty where there is a profile */
 };
 
-/* Reads a file ("-": standard input), by its content, in the filters' window of time; with its runs where these are asked for. 0 or -errno with
+/* Reads a file ("-": standard input), by its content, in the filters' window of time; with its runs where these are needed, or wanted and in it. 0 or -errno with
  * *fault filled: -EINVAL what was asked for is not in such a file (usage), -ENOTSUP it is no format that is known, -EPROTO it is malformed.
  * 0 with a text in *fault: it was read, and that is to be said of it (a recording that is cut off). */
-int load_file(struct loaded *ret_loaded, const char *path, const struct filters *filters, bool runs,
+int load_file(struct loaded *ret_loaded, const char *path, const struct filters *filters, enum format_needs needs,
               struct fault *fault);
 void loaded_release(struct loaded *loaded);
 
 /* Several files as one, filtered; they must all be profiles, or all be call graphs (-EINVAL; filters do not work on these). What went wrong is
  * printed. Returns an exit status. */
-int load_all(struct loaded *ret_loaded, char *const *paths, int count, const struct filters *filters, bool runs);
+int load_all(struct loaded *ret_loaded, char *const *paths, int count, const struct filters *filters, enum format_needs needs);
 
 #endif

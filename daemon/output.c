@@ -54,7 +54,7 @@ int outputs_finish_push(struct outputs *outputs)
 static bool needs_runs(const struct outputs *outputs)
 {
 	for (size_t i = 0; i < outputs->count; i++)
-		if (outputs->items[i].format->needs == NEEDS_RUNS)
+		if (outputs->items[i].format->needs != NEEDS_PROFILE)
 			return true;
 	return false;
 }
@@ -196,14 +196,14 @@ int outputs_finish_recording(struct outputs *outputs, const struct profile *prof
 	return err || !recorder->writer || !recorder->path ? err : announce(outputs, recorder->path);
 }
 
-/* Writes one format, of the profile or, where time order is needed, of the same as it was recorded, which is read at its first use. */
+/* Writes one format, of the profile or, where time order is wanted, of the same as it was recorded, which is read at its first use. */
 static int write_one(struct outputs *outputs, const struct output *o, const char *path, const struct profile *profile,
                      struct profile **timed)
 {
 	struct fault fault = {0};
 	int err;
 
-	if (o->format->needs != NEEDS_RUNS)
+	if (o->format->needs == NEEDS_PROFILE)
 		return write_to(outputs, o, path, profile);
 	err = 0;
 	if (!*timed) {

@@ -67,7 +67,7 @@ int statistics_read(struct statistics *ret_statistics, char *const *paths, int c
 {
 	struct statistics s = {0};
 	struct loaded loaded;
-	int err, status = load_all(&loaded, paths, count, filters, false);
+	int err, status = load_all(&loaded, paths, count, filters, NEEDS_PROFILE);
 
 	if (status != EXIT_DONE)
 		return status;

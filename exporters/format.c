@@ -36,6 +36,7 @@ static const struct format formats[] = {
 	{.name = "speedscope",
          .suffix = ".speedscope.json",
          .mime = "application/json",
+         .needs = WANTS_RUNS,
          .write = speedscope_write,
          .detect = speedscope_detect,
          .read = speedscope_read},

@@ -34,7 +34,8 @@ struct export_options {
 /* What a format's write wants of a profile. */
 enum format_needs {
 	NEEDS_PROFILE,
-	NEEDS_RUNS, /* time order: profile.has_runs */
+	WANTS_RUNS, /* time order, profile.has_runs, where it can be had: what holds none is written all the same */
+	NEEDS_RUNS, /* time order, or nothing is written */
 };
 
 /* So much of a file tells its format: JSON keeps its keys in any order, and names may come before them. */

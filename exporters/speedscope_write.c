@@ -282,6 +282,20 @@ static bool has_rows(const struct thread_tree *thread, enum value_index weight)
 	return next_row(&rows, &row);
 }
 
+/* speedscope opens its view of time whatever the rows are. */
+static bool is_in_order(const struct profile *profile)
+{
+	bool in_order = true;
+
+	for (uint32_t i = 0; i < profile->thread_count && in_order; i++) {
+		uint64_t total;
+		bool by_runs = rows_of(profile, &profile->threads[i], &total).by_runs;
+
+		in_order = by_runs || total == 0;
+	}
+	return in_order;
+}
+
 int speedscope_write(const struct profile *profile, const struct export_options *options, struct writer *to)
 {
 	struct pair_set frames = {0};
@@ -291,6 +305,8 @@ int speedscope_write(const struct profile *profile, const struct export_options 
 	writer_puts(to, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n"
 	                "\"exporter\":\"sampled " SAMPLED_VERSION "\",\"name\":");
 	json_title(&title, profile, options);
+	if (!is_in_order(profile))
+		buf_puts(&title, " (no time order: see Left Heavy)");
 	json_string_of(to, &title);
 	writer_puts(to, ",\n\"sampled\":");
 	json_facts(to, profile);

@@ -119,6 +119,36 @@ class Speedscope(shapes.Shapes):
         self.assertEqual(sorted(p["total"] for p in group["profiles"]), sorted(sum(p["weights"]) for p in told["profiles"]))
 
 
+class Order(cli.Folder):
+    """speedscope opens in the order of time, so rows are runs, not stacks."""
+
+    def rows(self, path):
+        with open(self.path(path), "rb") as file:
+            told = json.load(file)
+        return told["name"], [p["samples"] for p in told["profiles"] if not p["sampled"].get("cpu")]
+
+    @support.needs_python
+    def test_of_a_program_and_of_its_recording(self):
+        with support.Target(support.newest(), "busy.py") as target:
+            done = self.sampled("attach", target.pid, "-d", "1", "-f", "speedscope", "-o", "a.json", "--record", "r.sampled")
+        self.assertEqual(done.returncode, cli.DONE, done.stderr)
+        done = self.sampled("convert", "r.sampled", "-f", "speedscope", "-o", "b.json")
+        self.assertEqual(done.returncode, cli.DONE, done.stderr)
+        for path in ("a.json", "b.json"):
+            name, threads = self.rows(path)
+            self.assertNotIn("no time order", name)
+            self.assertTrue(any(len(rows) > len({tuple(row) for row in rows}) for rows in threads), "each stack has one row: a tree")
+            for rows in threads:  # what goes on is one row
+                self.assertTrue(all(one != next_ for one, next_ in zip(rows, rows[1:])))
+
+    def test_without_order_says_so(self):
+        with open(self.path("in.collapsed"), "w") as file:
+            file.write("a (a.py:1);b (a.py:2) 2\na (a.py:1) 1\n")
+        done = self.sampled("convert", "in.collapsed", "-f", "speedscope", "-o", "a.json")
+        self.assertEqual(done.returncode, cli.DONE, done.stderr)
+        self.assertIn("no time order", self.rows("a.json")[0])
+
+
 class Others(cli.Folder):
     """Files as other programs write them."""
 
