@@ -5,7 +5,10 @@
  * are one, as they are there: description.line_number is the first line that was met. Counts are samples, with what is called.
  *
  * A history, where one is asked for, is a list of [time, tree], a tree for what was sampled in the interval that ends at that time, in
- * seconds since 1970. The sampling facts are in the member "sampled" of the (first) root, which Dask does not look at. */
+ * seconds since 1970. The sampling facts are in the member "sampled" of the (first) root, which Dask does not look at.
+ *
+ * Who reads it recurses: json of Python to 3.11, and Dask itself. So stacks have at most 400 frames; of what is deeper the last two are
+ * "<truncated>" and the function itself. Counts add up as they do in the tree. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -23,11 +26,16 @@
 enum {
 	FILES_MAX = 2000,     /* read for their lines */
 	LINE_BYTES_MAX = 200, /* longer ones are cut */
+	/* Two levels of JSON a frame, and Python to 3.11 reads 990 in all. */
+	DEPTH_MAX = 400,
 };
+
+/* The symbol of the node "<truncated>". */
+#define TRUNCATED UINT32_MAX
 
 /* Where a node of the trie was met first. */
 struct origin {
-	uint32_t symbol, line, process;
+	uint32_t symbol, line, process, depth;
 };
 
 /* A node whose source line is wanted. */
@@ -63,9 +71,16 @@ static bool is_failed(struct dask *d, bool failed)
 	return d->err != 0;
 }
 
+static const struct symbol *symbol_of(const struct dask *d, uint32_t symbol)
+{
+	static const struct symbol truncated = {.name = "<truncated>", .file = "", .kind = FRAME_SPECIAL};
+
+	return symbol == TRUNCATED ? &truncated : &d->profile->symbols[symbol];
+}
+
 static uint32_t trie_child(struct dask *d, uint32_t parent, struct origin origin)
 {
-	const struct symbol *s = &d->profile->symbols[origin.symbol];
+	const struct symbol *s = symbol_of(d, origin.symbol);
 	uint32_t before = d->nodes.count, identifier, node;
 
 	d->scratch.bytes = 0;
@@ -77,11 +92,18 @@ static uint32_t trie_child(struct dask *d, uint32_t parent, struct origin origin
 	if (is_failed(d, identifier == INTERN_FAILED))
 		return 0;
 	node = pair_set_add(&d->nodes, parent, identifier);
+	origin.depth = ((const struct origin *)(const void *)d->origins.data)[parent].depth + 1;
 	if (d->nodes.count > before)
 		buf_add(&d->origins, &origin, sizeof(origin));
 	return is_failed(d, node == INTERN_FAILED || d->origins.err) ? 0 : node;
 }
 
+static uint32_t trie_depth(const struct dask *d, uint32_t node)
+{
+	return ((const struct origin *)(const void *)d->origins.data)[node].depth;
+}
+
+/* By number, parents first: the order in which they were first seen. A node below the bound is a child of <truncated>, whatever lies between. */
 static void add_tree(struct dask *d, uint32_t thread)
 {
 	const struct thread_tree *tree = &d->profile->threads[thread];
@@ -90,12 +112,17 @@ static void add_tree(struct dask *d, uint32_t thread)
 	d->nodes_of[thread] = to;
 	if (is_failed(d, !to))
 		return;
-	/* By number, parents first: the order in which they were first seen. */
-	for (uint32_t n = 1; n < tree->node_count && !d->err; n++)
-		to[n] = trie_child(d, to[tree->nodes[n].parent],
-		                   (struct origin){.symbol = tree->nodes[n].symbol,
-		                                   .line = tree->nodes[n].line,
-		                                   .process = tree->process});
+	for (uint32_t n = 1; n < tree->node_count && !d->err; n++) {
+		uint32_t parent = to[tree->nodes[n].parent];
+		struct origin origin = {
+			.symbol = tree->nodes[n].symbol, .line = tree->nodes[n].line, .process = tree->process};
+
+		if (trie_depth(d, parent) == DEPTH_MAX - 2)
+			parent = trie_child(d, parent, (struct origin){.symbol = TRUNCATED, .process = tree->process});
+		else if (trie_depth(d, parent) == DEPTH_MAX)
+			parent = pair_set_get(&d->nodes, parent).a;
+		to[n] = d->err ? 0 : trie_child(d, parent, origin);
+	}
 }
 
 /* Children in the order in which they were first met. */
@@ -188,7 +215,7 @@ static void read_sources(struct dask *d, const struct source_access *access)
 	if (!is_failed(d, !wanted || !d->line_of)) {
 		memset(d->line_of, 0xff, d->nodes.count * sizeof(*d->line_of)); /* INTERN_FAILED */
 		for (uint32_t n = 1; n < d->nodes.count; n++)
-			if (origin_of(d, n)->line && symbols[origin_of(d, n)->symbol].kind == FRAME_PYTHON)
+			if (origin_of(d, n)->line && symbol_of(d, origin_of(d, n)->symbol)->kind == FRAME_PYTHON)
 				wanted[count++] = (struct wanted){.origin = *origin_of(d, n), .node = n};
 		qsort_r(wanted, count, sizeof(*wanted), compare_wanted, (void *)symbols);
 	}
@@ -235,7 +262,7 @@ static void write_facts(const struct profile *profile, struct writer *to)
 static void write_head(const struct dask *d, uint32_t node, bool with_facts, struct writer *to)
 {
 	struct origin origin = *origin_of(d, node);
-	const struct symbol *symbol = node ? &d->profile->symbols[origin.symbol] : NULL;
+	const struct symbol *symbol = node ? symbol_of(d, origin.symbol) : NULL;
 
 	writer_puts(to, "{\"identifier\":");
 	writer_json_string(to, node ? text_set_get(&d->identifiers, pair_set_get(&d->nodes, node).b, NULL) : "root");

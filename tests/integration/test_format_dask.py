@@ -11,11 +11,9 @@ import support
 DASK = os.path.join(support.CACHE, "consumers", "dask", "bin", "python")
 MAKE_PROFILE = os.path.join(os.path.dirname(support.SAMPLED), "tests", "browser", "make_profile")
 
-# What distributed makes of a file of ours, as JSON. Its functions recurse, once or twice a frame.
+# What distributed makes of a file of ours, as JSON. Its functions recurse, once or twice a frame, and so does json: within the limit of Python.
 ASK = """
-import json, sys, threading
-sys.setrecursionlimit(200000)
-threading.stack_size(1 << 29)
+import json, sys
 
 def nodes(tree):
     count, stack = 0, [tree]
@@ -42,9 +40,7 @@ def ask():
     print(json.dumps({"count": tree["count"], "nodes": nodes(tree), "shown": len(data["left"]), "facts": tree["sampled"]["facts"]["in_profile"],
         "right": max(data["right"], default=1), "names": sorted(set(data["name"]))}))
 
-thread = threading.Thread(target=ask)
-thread.start()
-thread.join()
+ask()
 """
 
 # distributed's watcher on a real thread of its own process: a history, and its merge, as JSON.
@@ -139,9 +135,9 @@ class Dask(cli.Folder):
             self.assertEqual(got["count"], got["facts"], kind)
             self.assertEqual(got["shown"], got["nodes"] if got["count"] else 0, kind)
             if kind == "deep2000":
-                self.assertEqual(got["nodes"], 1998, "its last sample is in frame 1,997")
+                self.assertIn("<truncated>", got["names"])
             again = self.convert(name, "-f", "dask", "-o", "-")
-            self.assertEqual(json.loads(again)["count"] if kind != "deep2000" else got["count"], got["count"])
+            self.assertEqual(json.loads(again)["count"], got["count"])
 
     def test_what_distributed_made(self):
         self.dask(MAKE, "history.json", "tree.json", "sorted.json", "whole.json")
