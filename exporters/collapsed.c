@@ -85,6 +85,10 @@ static void frame_text(struct collapsed *c, const struct symbol *symbol, uint32_
 	const char *file = symbol->file, *slash = strrchr(file, '/');
 
 	if (c->style == COLLAPSED_TACHYON) {
+		if (file[0] == '\0' && line == 0) { /* its special frames: <GC> */
+			add_clean(&c->scratch, symbol->name);
+			return;
+		}
 		add_clean(&c->scratch, file[0] == '\0' ? "~" : slash ? slash + 1 : file);
 		buf_putc(&c->scratch, ':');
 		add_clean(&c->scratch, symbol->name);

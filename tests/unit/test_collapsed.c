@@ -46,7 +46,7 @@ Test(collapsed, one_process_both_styles)
 	       "tid:10;app.py:main:4;work.py:Work.run:9 7\n"
 	       "tid:11 5\n"
 	       "tid:10;app.py:main:4 2\n"
-	       "tid:10;app.py:main:4;work.py:Work.run:9;~:<GC>:0 1\n");
+	       "tid:10;app.py:main:4;work.py:Work.run:9;<GC> 1\n");
 	built_free(p);
 }
 

@@ -70,7 +70,7 @@ Test(collapsed_read, tachyon_comes_out_as_it_came_in)
 	expect_same("tid:10;app.py:main:4;work.py:Work.run:9 7\n"
 	            "tid:11 5\n"
 	            "tid:10;app.py:main:4 2\n"
-	            "tid:10;app.py:main:4;~:<GC>:0 1\n"
+	            "tid:10;app.py:main:4;<GC> 1\n"
 	            "tid:10;app.py:x:a/b:4;:slash:5 1\n",
 	            COLLAPSED_TACHYON);
 	expect_frame("tid:10;app.py:Work.run:9 7\n", "Work.run", "app.py", 9);

@@ -234,7 +234,7 @@ static void put_all_kinds(void)
 static const char all_kinds[] = "tid:7;a.py:main:3;a.py:work:7 5\n"
 				"tid:7 1\n"
 				"tid:7;a.py:main:3 1\n"
-				"tid:7;a.py:main:3;a.py:work:7;~:<GC>:0 1\n"
+				"tid:7;a.py:main:3;a.py:work:7;<GC> 1\n"
 				"tid:7;a.py:main:3;a.py:work:8 1\n";
 
 Test(tachyon, all_kinds_of_records)
