@@ -45,6 +45,11 @@ void sample_lose(struct target *target, int err, uint64_t weight_ns)
 	target->facts.unsampled_ns += weight_ns;
 }
 
+bool sample_is_gone(const struct target *target, const struct thread *t)
+{
+	return t->tid == 0 && target->tids_known;
+}
+
 /* A thread state without frames is no thread of its own when it never had any (that thread has not begun), or has its creator's ids
  * (of a subinterpreter that stands idle, 3.8 to 3.12). */
 bool sample_is_shadow(const struct target *target, const struct thread *t)

@@ -70,7 +70,7 @@ static pid_t find_tid(const struct remote *r, pid_t own_pid, uint64_t pthread_se
 	if (ns_tid == 0)
 		return 0;
 	thread = core_find_thread(r->core, pthread_self, ns_tid);
-	return thread ? thread->tid : ns_tid > 0 ? ns_tid : 0;
+	return thread ? thread->tid : 0;
 }
 
 static uint64_t thread_start(const struct remote *r, pid_t tid)

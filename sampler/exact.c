@@ -256,8 +256,10 @@ void exact_sample(struct target *target, struct thread *t, struct walker *w)
 	bool moving = has_anothers_ids(target, t);
 	int err;
 
+	t->taken = t->shadow = sample_is_gone(target, t);
+	if (t->shadow)
+		return;
 	sample.weight_ns = sample_weight(target, t, w->now_ns);
-	t->taken = t->shadow = false;
 	w->stands = true;
 	err = exact_of(target, t) ? oncpu_ask(&t->oncpu, w->now_ns) : -ENOMEM;
 	if (err == -ESRCH)

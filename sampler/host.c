@@ -90,21 +90,37 @@ static void name_file(const struct remote *r, const char *path, char *to, size_t
 	snprintf(to, room, "%s", path);
 }
 
-/* Where glibc keeps a thread's tid behind pthread_self() (nptl/descr.h, struct pthread, 64-bit): checked against /proc. */
-#define PTHREAD_TID_OFF 720
+/* Where C libraries keep a thread's number behind pthread_self(), in struct pthread: glibc (nptl/descr.h), and musl
+ * (src/internal/pthread_impl.h). What is read there is believed if the process has such a thread. */
+#if defined(__x86_64__)
+static const uint32_t tid_offs[] = {720, 48};
+#elif defined(__aarch64__)
+static const uint32_t tid_offs[] = {208, 32};
+#endif
 
-static pid_t find_tid(const struct remote *r, pid_t own_pid, uint64_t pthread_self, pid_t ns_tid)
+/* A thread of the process, as it numbers itself, in our pid namespace; 0: it has no such thread. */
+static pid_t living_tid(const struct remote *r, pid_t own_pid, pid_t ns_tid)
 {
 	struct proc_stat stat;
-	pid_t tid;
+	pid_t tid = ns_tid;
 
-	if (ns_tid < 0 && (pthread_self == 0 || remote_read_i32(r, pthread_self + PTHREAD_TID_OFF, &ns_tid) != 0))
+	if (ns_tid <= 0 || (own_pid != r->pid && proc_ns_tid(r->pid, ns_tid, &tid) != 0))
 		return 0;
-	if (ns_tid <= 0)
-		return 0;
-	if (own_pid == r->pid)
-		return proc_stat_read(&stat, r->pid, ns_tid) == 0 ? ns_tid : 0;
-	return proc_ns_tid(r->pid, ns_tid, &tid) == 0 ? tid : 0;
+	return proc_stat_read(&stat, r->pid, tid) == 0 && stat.state != 'Z' && stat.state != 'X' ? tid : 0;
+}
+
+/* The C library's number is renewed by fork(), and taken away from the threads that fork() leaves behind. The interpreter's is renewed only
+ * where the program calls PyOS_AfterFork_Child(). */
+static pid_t find_tid(const struct remote *r, pid_t own_pid, uint64_t pthread_self, pid_t ns_tid)
+{
+	for (size_t i = 0; pthread_self != 0 && i < sizeof(tid_offs) / sizeof(tid_offs[0]); i++) {
+		int32_t kept;
+		pid_t tid = remote_read_i32(r, pthread_self + tid_offs[i], &kept) == 0 ? living_tid(r, own_pid, kept) : 0;
+
+		if (tid > 0)
+			return tid;
+	}
+	return living_tid(r, own_pid, ns_tid);
 }
 
 static uint64_t thread_start(const struct remote *r, pid_t tid)

@@ -31,8 +31,8 @@ struct host {
 	uint64_t (*program)(const struct remote *r);
 	/* A file's name as the target sees it, from the one in the mappings. */
 	void (*name_file)(const struct remote *r, const char *path, char *to, size_t room);
-	/* The tid, in our pid namespace, of a thread: by its pthread_self(), and by its number as it sees it itself, or -1 where its Python
-	 * does not keep that. 0: not known. */
+	/* The tid, in our pid namespace, of a thread: by its pthread_self(), and by its number as its Python noted it, or -1 where that
+	 * does not. 0: the process has no such thread, or that is not known. */
 	pid_t (*find_tid)(const struct remote *r, pid_t ns_pid, uint64_t pthread_self, pid_t ns_tid);
 	/* When it began, in clock ticks since boot; 0: not known. */
 	uint64_t (*thread_start)(const struct remote *r, pid_t tid);

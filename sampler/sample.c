@@ -214,13 +214,16 @@ static void put_near_first(struct target *target)
 /* One attempt at one thread. */
 static void sample_thread(struct target *target, struct thread *t, struct walker *w)
 {
-	uint64_t weight_ns = sample_weight(target, t, w->now_ns);
+	uint64_t weight_ns;
 	struct ran ran = {0};
 	uint16_t status = 0;
 	bool fresh = true;
 	int err = -EAGAIN;
 
-	t->taken = t->shadow = false;
+	t->taken = t->shadow = sample_is_gone(target, t);
+	if (t->shadow)
+		return;
+	weight_ns = sample_weight(target, t, w->now_ns);
 	w->exhausted = w->whole = false;
 	w->doubted = w->current = w->expected = 0;
 	if (near_stood(target, t)) {

@@ -83,6 +83,7 @@ static struct thread *thread_new(struct target *target, raddr_t tstate, raddr_t 
 	t->thread_id = frame_u64(head, target->proc.abi.tstate.thread_id);
 	t->native_id = native_id(&target->proc.abi, head);
 	t->tid = find_tid(target, head);
+	target->tids_known |= t->tid > 0;
 	t->id = next_thread_id();
 	ask_about(target, t);
 	target->threads[target->thread_count++] = t;
@@ -135,6 +136,7 @@ static int place_thread(struct target *target, uint32_t at, raddr_t tstate, radd
 		if (t->tid > 0) {
 			oncpu_release(&t->oncpu);
 			ask_about(target, t);
+			target->tids_known = true;
 		}
 	}
 	return 0;

@@ -185,7 +185,7 @@ class Target:
         for path in glob.glob(os.path.join(TARGETS, "*.py")) + list(files):
             shutil.copy(path, self.folder)
         self.inside = self.folder[len(python.root):]  # the folder as the target sees it
-        command = python.argv + ["-B", os.path.join(self.inside, script)]
+        command = self.command(script)
         command += [str(arg).replace("@", self.inside) for arg in args]
         extra = dict(user=user, group=user, extra_groups=[]) if user is not None else {}
         self.process = subprocess.Popen(
@@ -193,6 +193,9 @@ class Target:
         )
         self.pid = self.process.pid
         self.facts = {}
+
+    def command(self, script):
+        return self.python.argv + ["-B", os.path.join(self.inside, script)]
 
     def wait_ready(self):
         deadline = time.monotonic() + READY_TIMEOUT_S
