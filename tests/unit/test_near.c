@@ -69,12 +69,23 @@ static void begin(bool runs, uint64_t interval_ns)
 	near_note(target, &one, STATUS_GIL | STATUS_RUNNABLE);
 }
 
-/* A tick. What it looks at there is no Python. */
+/* A tick. What it looks at there is no Python. Where other programs had that CPU for longer than it waits, it is as if that tick had not been. */
 static bool goes_at(uint64_t now_ns)
 {
-	struct walker w = {.abi = pyabi_table(3, 12), .remote = &target->remote, .tick = target->tick, .now_ns = now_ns};
+	struct affinity was = affinity;
+	struct near before = target->near;
 
-	return near_begin(target, &w);
+	for (;;) {
+		struct walker w = {.abi = pyabi_table(3, 12), .remote = &target->remote, .tick = target->tick, .now_ns = now_ns};
+
+		if (near_begin(target, &w))
+			return true;
+		if (affinity.until_ns <= now_ns || was.until_ns > now_ns)
+			return false;
+		affinity = was;
+		affinity.at = -1;
+		target->near = before;
+	}
 }
 
 static void end(void)
