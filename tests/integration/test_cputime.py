@@ -1,22 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CPU time: the values cpu and run_wait, held against the clocks of the target's own threads. Shares are within 2 points."""
-import bisect
+"""CPU time: the values cpu and run_wait, held against the clocks of the target's own threads. Shares are within 5 points; tests/bench/bounds holds
+them to 2, on a quiet machine."""
 import collections
 import contextlib
 import functools
 import json
 import os
 import re
-import struct
 import subprocess
 import sys
 import unittest
 
 import support
+from account import Log
 
-TOLERANCE = 0.02
 SECONDS = 3
-ROWS, COLUMNS = 20000, 4  # of tests/targets/cputime.py
 ENOUGH_NS, ROUNDS = 1e9, 5  # on a busy machine it takes longer until a thread has used enough to tell shares
 SCATTERED_NS = 4e9  # C code of 0.1 ms beside waits of 5 ms: where it used only one second, its share scatters by more than a point
 TICK_NS = 10e6  # the kernel counts a running thread at ticks, the longest of which are so far apart
@@ -38,28 +36,6 @@ def burner():
     finally:
         process.kill()
         process.wait()
-
-
-class Log:
-    """A thread's own account, between any two moments."""
-
-    def __init__(self, path, thread):
-        with open(path, "rb") as file:
-            file.seek(thread * ROWS * COLUMNS * 8)
-            count = struct.unpack("=4Q", file.read(COLUMNS * 8))[0]
-            words = struct.unpack("=%dQ" % (count * COLUMNS), file.read(count * COLUMNS * 8))
-        self.rows = [words[at : at + COLUMNS] for at in range(0, len(words), COLUMNS)]
-        self.times = [row[0] for row in self.rows]
-
-    def at(self, now):
-        """[CPU time, of the first function, of the second] then, between the rows before and behind."""
-        behind = min(max(bisect.bisect(self.times, now), 1), len(self.rows) - 1)
-        before = behind - 1
-        part = (now - self.times[before]) / max(1, self.times[behind] - self.times[before])
-        return [a + (b - a) * min(max(part, 0), 1) for a, b in zip(self.rows[before][1:], self.rows[behind][1:])]
-
-    def between(self, start, end):
-        return [b - a for a, b in zip(self.at(start), self.at(end))]
 
 
 class Profile:
@@ -95,17 +71,14 @@ class Profile:
 
 
 def judged(check):
-    """Shares of two clocks that are read at different moments: on a busy machine one may be off. Three tries; and where other programs keep the
-    CPUs busy all the time, it cannot be told."""
+    """Shares of two clocks that are read at different moments: on a busy machine one may be off. Three tries."""
 
     @functools.wraps(check)
     def tries(self, python):
-        for left in (2, 1, 0):
+        for left in range(2, -1, -1):
             try:
                 return check(self, python)
-            except AssertionError as error:
-                if left == 0 and os.getloadavg()[0] > 2 * os.cpu_count():
-                    self.skipTest("the machine is too busy to tell: load %.1f; %s" % (os.getloadavg()[0], error))
+            except AssertionError:
                 if left == 0:
                     raise
 
@@ -115,6 +88,8 @@ def judged(check):
 @unittest.skipUnless(has_schedstat(), "the kernel does not count: no schedstat")
 @support.each_python
 class CpuTime(unittest.TestCase):
+    tolerance = 0.05
+
     def sample(self, python, kind, *options, enough_ns=ENOUGH_NS):
         profile, own = Profile(), collections.defaultdict(lambda: [0, 0, 0])
         with support.Target(python, "cputime.py", "@/table", kind) as target:
@@ -131,7 +106,7 @@ class CpuTime(unittest.TestCase):
     def assert_sum(self, profile, tid, own_ns):
         """What the kernel counts late is at most a tick, at either end; and shares of the whole time are within 2 points."""
         said = profile.sums[tid]["cpu"]
-        self.assertLess(abs(said - own_ns), max(2 * TICK_NS * profile.rounds, TOLERANCE * profile.ns),
+        self.assertLess(abs(said - own_ns), max(2 * TICK_NS * profile.rounds, self.tolerance * profile.ns),
                         "cpu %.1f ms, its own clock %.1f ms" % (said / 1e6, own_ns / 1e6))
 
     def assert_shares(self, profile, tid, own, names):
@@ -139,7 +114,7 @@ class CpuTime(unittest.TestCase):
         said = [profile.by[tid][name]["cpu"] for name in names]
         share, true = said[0] / max(1, sum(said)), own[1] / max(1, own[1] + own[2])
         runnable = [profile.by[tid][name]["runnable"] for name in names]
-        self.assertLess(abs(share - true), TOLERANCE, "%s: cpu says %.3f, runnable %.3f, its own clock %.3f" % (
+        self.assertLess(abs(share - true), self.tolerance, "%s: cpu says %.3f, runnable %.3f, its own clock %.3f" % (
             names[0], share, runnable[0] / max(1, sum(runnable)), true))
 
     @support.on(support.each_version)

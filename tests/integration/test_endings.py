@@ -151,7 +151,8 @@ class Run(cli.Folder):
         for _ in range(3):
             done = self.sampled("run", "-q", "-f", "collapsed", "-o", "a.txt", "--", "sh", self.path("again.sh"), "300",
                                 env=dict(os.environ, PYTHON=sys.executable))
-            self.assertEqual((done.returncode, done.stdout, done.stderr), (0, b"a.txt\n", b""))
+            self.assertEqual((done.returncode, done.stdout), (0, b"a.txt\n"), done.stderr)
+            self.assertNotIn(b"no memory", done.stderr)  # a busy machine is slow to load libpython, which is said
             self.assertTrue(self.read())
 
     def test_from_the_interpreters_start(self):

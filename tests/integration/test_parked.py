@@ -44,30 +44,29 @@ class Parked(unittest.TestCase):
         with open(path, encoding="utf-8") as file:
             return json.loads(file.readline())["facts"]
 
-    def shares(self, target, seconds, *rates):
-        """How much of its main thread's samples is work, at each of these rates, in the same time."""
-        paths = [target.path("c%d.txt" % rate) for rate in rates]
-        running = [support.start_sampled("attach", target.pid, "-d", seconds, "-r", rate, "-f", "collapsed", "-o", path)
-                   for rate, path in zip(rates, paths)]
-        for process in running:
-            _out, said = process.communicate(timeout=seconds + 60)
-            self.assertEqual(process.returncode, 0, said)
-        lines = [main_thread(path) for path in paths]
-        return [sum(line.count for line in of if works(line)) / sum(line.count for line in of) for of in lines]
+    def counted(self, target, seconds):
+        """How many samples of its main thread are work, and how many there are."""
+        path = target.path("stacks")
+        done = support.sampled("attach", target.pid, "-d", seconds, "-r", RATE, "-f", "collapsed", "-o", path)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = main_thread(path)
+        return sum(line.count for line in lines if works(line)), sum(line.count for line in lines)
 
     def test_working_now_and_then(self):
-        """A little work ten times a second is not lost between two looks: it is as much as a rate shows at which nothing is credited."""
+        """A little work ten times a second is not lost between two looks, nor is it taken for all. (How much of it is seen: tests/bench/bounds.)"""
         for python in self.each():
             with support.Target(python, "resting.py", 0.09, 0.01) as target:
-                seen, read = self.shares(target, 12, RATE, 200)
-            self.assertGreater(seen, 0.04)
-            self.assertAlmostEqual(seen, read, delta=0.06)
+                seen, whole = self.counted(target, 4)
+            self.assertGreater(seen, 0)
+            self.assertGreater(whole, seen)
 
     def test_wakes(self):
-        """Two seconds of rest and two of work: the work is half of its time, as far as it was sampled."""
+        """A second of rest and one of work, in turns: both are seen."""
         for python in self.each():
-            with support.Target(python, "resting.py", 2, 2) as target:
-                self.assertAlmostEqual(self.shares(target, 8, RATE)[0], 0.5, delta=0.06)
+            with support.Target(python, "resting.py", 1, 1) as target:
+                seen, whole = self.counted(target, 4)
+            self.assertGreater(seen, 0)
+            self.assertGreater(whole, seen)
 
 
 if __name__ == "__main__":
