@@ -62,7 +62,7 @@ FUZZ_BIN := $(FUZZ_SRC:%.c=$(BUILD)/%)
 Q := $(if $(filter 1,$(V)),,@)
 say = $(if $(filter 1,$(V)),,@printf '  %-5s %s\n' $(1) $(2);)
 
-.PHONY: all static objects unit stress browser native oracle soak fuzz check check-full check-headers bench bench-formats bench-native bench-history bench-service demo clean install uninstall deb format-check \
+.PHONY: all static objects unit stress browser native oracle soak fuzz check check-full check-long setup-tests check-headers bench bench-bounds bench-formats bench-native bench-history bench-service demo clean install uninstall deb format-check \
 	help FORCE
 .DELETE_ON_ERROR:
 all: $(BUILD)/sampled ## build the program: build/sampled
@@ -198,13 +198,17 @@ $(FUZZ_BIN): $(BUILD)/%: $(FUZZ_OBJ_DIR)/%.o $(FUZZ_OBJ_DIR)/tests/fuzz/common.o
 	$(call say,LD,$@)$(CC) $(FUZZ_FLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBS)
 fuzz: $(FUZZ_BIN) ## build the fuzzers (CC=clang)
 
-check: ## the tests before a commit: an old and a new interpreter, ten minutes
-	$(Q)$(PYTHON) tests/run quick
-check-full: ## every test: all interpreters, sanitizers, analysis, cross-compilation, browser
+check: ## the tests before a commit: build, unit tests, checks, an old and a new Python; under four minutes
+	$(Q)$(PYTHON) tests/run check
+# What the tests need besides packages: fetched once, kept in ~/.cache/sampled; what is fetched is said.
+setup-tests:
 	$(Q)tests/setup-roots || true
 	$(Q)tests/setup-consumers || true
 	$(Q)tests/bench/setup-peers py-spy austin || true
+check-full: setup-tests ## every test: all interpreters, sanitizers, analysis, cross-compilation, browser; CI runs it
 	$(Q)$(PYTHON) tests/run full
+check-long: setup-tests ## that, and oracles at length, 200 kills, hours of soak, every patch release, bounds that want a quiet machine
+	$(Q)$(PYTHON) tests/run long
 
 # Each header must compile alone; HEADER_CHECKS are stamps, one a header.
 HEADER_CHECKS := $(HEADERS:%=$(BUILD)/header/%.ok)
@@ -224,7 +228,10 @@ bench: all $(BUILD)/tests/bench/limit $(BUILD)/tests/oracle/truth $(BUILD)/tests
 	$(Q)tests/bench/setup-web || true
 	$(Q)SAMPLED=$(BUILD)/sampled LIMIT=$(BUILD)/tests/bench/limit SAMPLED_TRUTH=$(BUILD)/tests/oracle/truth $(PYTHON) \
 		tests/bench/run $(if $(BENCH_FULL),--full) $(BENCH_ARGS)
-	$(if $(BENCH_ARGS),,$(Q)$(MAKE) --no-print-directory bench-formats bench-native bench-service)
+	$(if $(BENCH_ARGS),,$(Q)$(MAKE) --no-print-directory bench-bounds bench-formats bench-native bench-service)
+
+bench-bounds: all ## measure: shares, losses and latenesses that must hold on a quiet machine
+	$(Q)$(PYTHON) tests/run full bounds
 
 bench-formats: all $(BUILD)/tests/tools/make_recording ## measure: ten million samples into each format, bytes a sample beside the peers
 	$(Q)tests/bench/setup-peers tachyon austin || true

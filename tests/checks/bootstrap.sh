@@ -6,7 +6,7 @@ cd "$(dirname "$0")/../.." || exit 1
 bad=0
 # util-linux is on every Debian; Python 2.7 is on none that is supported.
 known=' unshare python2.7 '
-programs=$(grep -rhoE '(which|needs|missing)\("[^)]*"\)' --include='*.py' --include=run tests/integration tests/run |
+programs=$(grep -rhoE '(which|needs|missing)\("[^)]*"\)' --include='*.py' tests/integration tests/runner |
 	sed 's/missing("[^"]*",//' | grep -oE '"[a-z][a-z0-9_.-]*"' | tr -d '"' | sort -u)
 [ -n "$programs" ] || { echo 'no test asks for a program: is this check still right?'; exit 1; }
 for program in $programs; do
