@@ -53,6 +53,7 @@ static int send_all(const char *spool, enum push_type type, const char *url, int
 
 	if (err)
 		return err;
+	config.refused_bytes = 0; /* the spool goes, and who waits has the profile */
 	err = push_config_add(&config, push_type_name(type), type, url, fault);
 	if (!err) {
 		free(config.spool);

@@ -21,7 +21,7 @@ static int no_memory(struct fault *fault)
 
 int push_config_init(struct push_config *ret_config, struct fault *fault)
 {
-	struct push_config c = {.spool_bytes = PUSH_SPOOL_BYTES};
+	struct push_config c = {.spool_bytes = PUSH_SPOOL_BYTES, .refused_bytes = PUSH_REFUSED_BYTES};
 
 	c.spool = strdup(PUSH_SPOOL_PATH);
 	c.control = strdup(control_path);
@@ -108,6 +108,15 @@ static int take_bytes(uint64_t *to, const char *value, struct fault *fault)
 	    number > UINT64_MAX >> 1 >> shift)
 		return fault_set(fault, -EINVAL, "such as 64M or 1G", "%s: not a size", value);
 	*to = (uint64_t)number << shift;
+	return 0;
+}
+
+/* None are kept where it is "0". */
+static int take_refused(uint64_t *to, const char *value, struct fault *fault)
+{
+	if (strcmp(value, "0") != 0)
+		return take_bytes(to, *value ? value : "16M", fault);
+	*to = 0;
 	return 0;
 }
 
@@ -256,7 +265,9 @@ static int take_entry(void *context, const struct ini_entry *e, struct fault *fa
 			return take_path(&c->spool, *e->value ? e->value : PUSH_SPOOL_PATH, fault);
 		if (strcmp(e->key, "size") == 0)
 			return take_bytes(&c->spool_bytes, *e->value ? e->value : "256M", fault);
-		return no_key(e, "directory, size", fault);
+		if (strcmp(e->key, "refused-size") == 0)
+			return take_refused(&c->refused_bytes, e->value, fault);
+		return no_key(e, "directory, size, refused-size", fault);
 	}
 	return fault_set(fault, -EINVAL, "[destination NAME], [metrics] and [spool]", "[%s]: no such section",
 	                 e->section);

@@ -10,10 +10,11 @@
 #include "exporters/label.h"
 #include "exporters/push_request.h"
 
-#define PUSH_CONFIG_PATH "/etc/sampled/push.conf"
-#define PUSH_SPOOL_PATH  "/var/spool/sampled"
-#define PUSH_SPOOL_BYTES (UINT64_C(256) << 20)
-#define PUSH_TIMEOUT_NS  (UINT64_C(30) * 1000000000)
+#define PUSH_CONFIG_PATH   "/etc/sampled/push.conf"
+#define PUSH_SPOOL_PATH    "/var/spool/sampled"
+#define PUSH_SPOOL_BYTES   (UINT64_C(256) << 20)
+#define PUSH_REFUSED_BYTES (UINT64_C(16) << 20)
+#define PUSH_TIMEOUT_NS    (UINT64_C(30) * 1000000000)
 
 enum {
 	PUSH_DESTINATIONS_MAX = 16,
@@ -41,6 +42,7 @@ struct push_config {
 	char *control; /* the daemon's socket, whose metrics are shown, too */
 	char *spool;   /* owned; never NULL */
 	uint64_t spool_bytes;
+	uint64_t refused_bytes; /* of what destinations refused for good; 0: it is not kept */
 };
 
 /* The defaults: no destination. 0 or -ENOMEM with *fault filled. */

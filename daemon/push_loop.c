@@ -32,6 +32,8 @@ struct loop {
 	size_t sender_count;
 	struct push_metrics metrics;
 	struct push_http *http; /* NULL: no metrics over TCP */
+	struct push_log log;
+	uint64_t dropped_files; /* as was said of them */
 	int signal_fd, watch_fd;
 	bool fed;      /* no more files come */
 	bool stopping; /* the end was asked for */
@@ -117,6 +119,7 @@ static int open_all(struct loop *l, struct fault *fault)
 
 static void close_all(struct loop *l)
 {
+	push_log_finish(&l->log);
 	push_http_free(l->http);
 	for (size_t i = 0; i < l->sender_count; i++)
 		push_sender_release(&l->senders[i]);
@@ -142,7 +145,11 @@ static void scan(struct loop *l, uint64_t now_ns)
 	int err = push_queue_scan(&l->queue);
 
 	if (err)
-		error_note("push: cannot list the spool %s: %s", l->config->spool, strerror(-err));
+		push_log(&l->log, PUSH_SAY_SPOOL, "cannot list the spool %s: %s", l->config->spool, strerror(-err));
+	if (l->queue.dropped_files > l->dropped_files)
+		push_log(&l->log, PUSH_SAY_SPOOL, "the spool is full: %" PRIu64 " files were removed unsent so far",
+		         l->queue.dropped_files);
+	l->dropped_files = l->queue.dropped_files;
 	l->scan_ns = now_ns + SCAN_NS;
 }
 

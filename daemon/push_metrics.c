@@ -163,6 +163,10 @@ void push_metrics_write(const struct push_metrics *metrics, struct buf *to)
 	add_number(to, "spool_dropped_bytes_total", "counter", "What these took on disk.", (double)q->dropped_bytes);
 	add_number(to, "spool_malformed_files_total", "counter", "Files that made no sense and were removed.",
 	           (double)q->bad_files);
+	add_number(to, "refused_files", "gauge", "Files that are kept of what was refused.", (double)q->refused.files);
+	add_number(to, "refused_bytes", "gauge", "Their bytes.", (double)q->refused.bytes);
+	add_number(to, "refused_dropped_files_total", "counter",
+	           "Files of what was refused that were removed for want of room.", (double)q->refused.dropped_files);
 	add_number(to, "cpu_seconds_total", "counter", "CPU time of the sender.", own_cpu_seconds());
 	add_number(to, "resident_memory_bytes", "gauge", "Memory of the sender.", own_memory_bytes());
 	if (m->control)

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/tempfile.h"
+#include "daemon/spool_write.h"
 
 enum { NOTES_MAX_BYTES = 1 << 20, NOTE_MAX_BYTES = 128 };
 
@@ -26,7 +27,10 @@ int push_queue_open(struct push_queue *ret_queue, const struct push_config *conf
 		close(fd);
 		return fault_set(fault, err, "files are removed from it when they are sent", "%s", strerror(-err));
 	}
-	*ret_queue = (struct push_queue){.dir_fd = fd, .config = config, .max_bytes = config->spool_bytes};
+	*ret_queue = (struct push_queue){.dir_fd = fd,
+	                                 .config = config,
+	                                 .max_bytes = config->spool_bytes,
+	                                 .refused = {.max_bytes = config->refused_bytes}};
 	return 0;
 }
 
@@ -185,12 +189,61 @@ int push_queue_scan(struct push_queue *queue)
 	return 0;
 }
 
-struct push_entry *push_queue_oldest(struct push_queue *queue, unsigned destination)
+bool push_queue_has(const struct push_queue *queue, unsigned destination)
 {
 	for (size_t i = 0; i < queue->count; i++)
 		if (!(queue->entries[i].done & 1u << destination))
+			return true;
+	return false;
+}
+
+struct push_entry *push_queue_oldest(struct push_queue *queue, unsigned destination)
+{
+	uint32_t bit = 1u << destination;
+	struct push_entry *first = NULL;
+
+	for (size_t i = 0; i < queue->count; i++)
+		if (!((queue->entries[i].done | queue->entries[i].aside) & bit))
 			return &queue->entries[i];
-	return NULL;
+	for (size_t i = queue->count; i-- > 0;) {
+		queue->entries[i].aside &= ~bit;
+		if (!(queue->entries[i].done & bit))
+			first = &queue->entries[i];
+	}
+	return first;
+}
+
+void push_queue_put_aside(struct push_queue *queue, const char *name, unsigned destination)
+{
+	struct push_entry *entry = find(queue, name);
+
+	if (entry)
+		entry->aside |= 1u << destination;
+}
+
+/* The new file is this destination's alone: the others have had the item, or will have it of the old one. */
+int push_queue_part(struct push_queue *queue, const char *name, unsigned destination,
+                    const struct spool_read_item *item)
+{
+	struct push_entry parted = {0};
+	int err = find(queue, name) ? spool_write_packed(queue->dir_fd, item, parted.name.text) : -ENOENT;
+
+	if (err)
+		return err;
+	for (unsigned i = 0; i < queue->config->destination_count; i++) {
+		parted.done = 1u << i;
+		if (i != destination)
+			add_note(queue, &parted, i);
+	}
+	push_queue_sent(queue, name, destination);
+	return push_queue_scan(queue);
+}
+
+uint32_t push_queue_sent_items(const struct push_queue *queue, const char *name, unsigned destination)
+{
+	const struct push_entry *entry = find(queue, name);
+
+	return entry ? entry->sent[destination] : 0;
 }
 
 void push_queue_sent(struct push_queue *queue, const char *name, unsigned destination)

@@ -17,7 +17,8 @@
 #define PAUSE_MAX_NS   (5 * 60 * NS_PER_S)
 #define AFTER_MAX_NS   (3600 * NS_PER_S) /* however long a server asks to be left alone */
 
-enum outcome { OUTCOME_SENT, OUTCOME_RETRY, OUTCOME_REFUSED };
+/* An item at which a server stumbles so often in a row lets others go first. */
+enum { ITEM_FAILURES_MAX = 3 };
 
 int push_sender_init(struct push_sender *ret_sender, const struct curl_library *curl, CURLM *multi,
                      struct push_queue *queue, unsigned index, uint64_t give_up_ns)
@@ -27,7 +28,8 @@ int push_sender_init(struct push_sender *ret_sender, const struct curl_library *
 	                                   .multi = multi,
 	                                   .queue = queue,
 	                                   .index = index,
-	                                   .give_up_ns = give_up_ns};
+	                                   .give_up_ns = give_up_ns,
+	                                   .log.name = queue->config->destinations[index].name};
 	ret_sender->easy = curl->easy_init();
 	return ret_sender->easy ? 0 : -ENOMEM;
 }
@@ -37,7 +39,7 @@ static void drop_request(struct push_sender *s)
 	if (s->has_request)
 		push_request_release(&s->request);
 	s->has_request = false;
-	s->failures = 0;
+	s->item_failures = 0;
 }
 
 static void stop_reading(struct push_sender *s)
@@ -49,6 +51,7 @@ static void stop_reading(struct push_sender *s)
 
 void push_sender_release(struct push_sender *sender)
 {
+	push_log_finish(&sender->log);
 	if (sender->active)
 		sender->curl->multi_remove_handle(sender->multi, sender->easy);
 	if (sender->easy)
@@ -64,7 +67,7 @@ void push_sender_release(struct push_sender *sender)
 
 static void give_up_file(struct push_sender *s, const struct fault *fault)
 {
-	push_log(s, "%s is left out and removed: %s", s->file, fault->why);
+	push_log(&s->log, PUSH_SAY_SPOOL, "%s is left out and removed: %s", s->file, fault->why);
 	push_queue_bad(s->queue, s->file);
 	stop_reading(s);
 }
@@ -106,46 +109,54 @@ static size_t join_labels(struct label *to, struct labels from, const struct pus
 	return count;
 }
 
-static void make_request(struct push_sender *s, const struct spool_read_item *item)
+/* It will not be taken, ever: said, counted, and kept where somebody can look at it. */
+static void refuse_item(struct push_sender *s, const char *why)
 {
-	struct label labels[SPOOL_LABELS_MAX + PUSH_LABELS_MAX];
-	struct push_profile profile = {.labels = {labels, join_labels(labels, item->labels, s->to)},
-	                               .from_ns = item->from_ns,
-	                               .until_ns = item->until_ns,
-	                               .packed = item->packed,
-	                               .packed_bytes = item->packed_bytes};
 	struct fault fault = {0};
 
-	if (push_request_make(&s->request, s->to->type, s->to->url, &profile, &fault) == 0) {
-		s->has_request = true;
-		return;
-	}
 	s->counts.refused++;
-	push_log(s, "a profile is left out: %s", fault.why);
+	push_log(&s->log, PUSH_SAY_REFUSED, "a profile was refused: %s", why);
+	if (push_refused_keep(&s->queue->refused, s->queue->dir_fd, s->to, &s->item, why, &fault))
+		push_log(&s->log, PUSH_SAY_SPOOL, "%s", fault.why);
 	push_queue_sent(s->queue, s->file, s->index);
+}
+
+static void make_request(struct push_sender *s)
+{
+	struct label labels[SPOOL_LABELS_MAX + PUSH_LABELS_MAX];
+	struct push_profile profile = {.labels = {labels, join_labels(labels, s->item.labels, s->to)},
+	                               .from_ns = s->item.from_ns,
+	                               .until_ns = s->item.until_ns,
+	                               .packed = s->item.packed,
+	                               .packed_bytes = s->item.packed_bytes};
+	struct fault fault = {0};
+
+	if (push_request_make(&s->request, s->to->type, s->to->url, &profile, &fault) == 0)
+		s->has_request = true;
+	else
+		refuse_item(s, fault.why);
 }
 
 /* Makes the request for the next item, whatever files have to be opened for it. */
 static void find_request(struct push_sender *s)
 {
 	while (!s->has_request) {
-		struct spool_read_item item;
 		struct fault fault = {0};
 		int got;
 
 		if (!s->reading && !open_next(s)) {
-			if (push_queue_oldest(s->queue, s->index))
+			if (push_queue_has(s->queue, s->index))
 				continue; /* a bad one is gone */
 			return;
 		}
-		got = spool_reader_next(&s->reader, &item, &fault);
+		got = spool_reader_next(&s->reader, &s->item, &fault);
 		if (got < 0) {
 			give_up_file(s, &fault);
 		} else if (got == 0) {
 			stop_reading(s);
 			push_queue_done(s->queue, s->file, s->index);
 		} else {
-			make_request(s, &item);
+			make_request(s);
 		}
 	}
 }
@@ -178,31 +189,13 @@ static uint64_t pause_ns(struct push_sender *s)
 	return asked_ns + jitter(asked_ns / 10 + 1);
 }
 
-/* Failures of ours, or of a server that speaks no HTTP: the connection is not at fault, and to try again would bring the same. */
-static bool is_final(CURLcode code)
-{
-	return code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_WEIRD_SERVER_REPLY ||
-	       code == CURLE_BAD_CONTENT_ENCODING || code == CURLE_URL_MALFORMAT;
-}
-
-static enum outcome judge(struct push_sender *s, CURLcode code, long status)
-{
-	if (code == CURLE_WRITE_ERROR && s->answer_cut)
-		code = CURLE_OK; /* it had its say */
-	if (code != CURLE_OK)
-		return is_final(code) ? OUTCOME_REFUSED : OUTCOME_RETRY;
-	if (status >= 200 && status < 300)
-		return OUTCOME_SENT;
-	return status == 429 || (status >= 502 && status <= 504) ? OUTCOME_RETRY : OUTCOME_REFUSED;
-}
-
 /* In words: what the server said, or why it could not be asked. */
 static void describe(struct push_sender *s, CURLcode code, long status, char *to, size_t room)
 {
 	const char *redirect = NULL;
 
 	s->curl->easy_getinfo(s->easy, CURLINFO_REDIRECT_URL, &redirect);
-	if (code != CURLE_OK && !s->answer_cut)
+	if (code != CURLE_OK)
 		snprintf(to, room, "%s", s->error[0] ? s->error : s->curl->easy_strerror(code));
 	else if (redirect)
 		snprintf(to, room, "it answered %ld, which leads to %s and is not followed", status, redirect);
@@ -210,16 +203,27 @@ static void describe(struct push_sender *s, CURLcode code, long status, char *to
 		snprintf(to, room, "it answered %ld%s%s", status, s->answer_kept ? ": " : "", s->answer);
 }
 
-static bool is_over(const struct push_sender *s, CURLcode code)
+static bool is_over(const struct push_sender *s, const struct push_verdict *verdict)
 {
-	if (!s->give_up_ns)
-		return false;
 	/* Who waits for us is not to wait for what will not mend itself. */
-	return s->due_ns > s->first_failure_ns + s->give_up_ns || code == CURLE_PEER_FAILED_VERIFICATION ||
-	       code == CURLE_SSL_CACERT_BADFILE;
+	return s->give_up_ns && (verdict->needs_somebody || s->due_ns > s->first_failure_ns + s->give_up_ns);
 }
 
-static void retry(struct push_sender *s, CURLcode code, const char *why)
+/* The server may stumble over this profile alone: others go first, those of its file, too. */
+static void let_others_pass(struct push_sender *s)
+{
+	bool is_alone = s->reader.at >= s->reader.size && push_queue_sent_items(s->queue, s->file, s->index) == 0;
+
+	if (!is_alone && push_queue_part(s->queue, s->file, s->index, &s->item) == 0) {
+		drop_request(s);
+		return;
+	}
+	push_queue_put_aside(s->queue, s->file, s->index);
+	drop_request(s);
+	stop_reading(s);
+}
+
+static void retry(struct push_sender *s, const struct push_verdict *verdict, const char *why)
 {
 	uint64_t now_ns = clock_now_ns();
 
@@ -229,33 +233,38 @@ static void retry(struct push_sender *s, CURLcode code, const char *why)
 	s->failures++;
 	s->counts.retries++;
 	s->is_failing = true;
-	s->gave_up = is_over(s, code);
+	s->gave_up = is_over(s, verdict);
 	if (s->gave_up)
-		push_log_always(s, "%s: gave up", why);
+		push_log(&s->log, PUSH_SAY_ALWAYS, "%s: gave up", why);
 	else if (!s->is_quiet)
-		push_log(s, "%s: trying again in %.0f s", why, (double)(s->due_ns - now_ns) / (double)NS_PER_S);
+		push_log(&s->log, verdict->kind, "%s: trying again in %.0f s", why,
+		         (double)(s->due_ns - now_ns) / (double)NS_PER_S);
+	if (verdict->may_be_profiles && ++s->item_failures >= ITEM_FAILURES_MAX)
+		let_others_pass(s);
 }
 
 static void done_with(struct push_sender *s)
 {
+	s->failures = 0;
 	drop_request(s);
-	push_queue_sent(s->queue, s->file, s->index);
 }
 
 static void succeeded(struct push_sender *s)
 {
 	uint64_t rejected = push_answer_rejected(s->to->type, s->answer, s->answer_kept);
+	char why[80];
 
 	s->counts.bytes += s->request.body.bytes;
 	s->counts.last_s = clock_read_ns(CLOCK_REALTIME) / NS_PER_S;
 	if (rejected) {
-		s->counts.refused++;
-		push_log(s, "it took the request, and refused %" PRIu64 " profiles in it", rejected);
+		snprintf(why, sizeof(why), "it took the request, and refused %" PRIu64 " profiles in it", rejected);
+		refuse_item(s, why);
 	} else {
 		s->counts.sent++;
 		if (s->is_failing && !s->is_quiet)
-			push_log_always(s, "it takes profiles again");
+			push_log(&s->log, PUSH_SAY_ALWAYS, "it takes profiles again");
 		s->is_failing = false;
+		push_queue_sent(s->queue, s->file, s->index);
 	}
 	done_with(s);
 }
@@ -263,23 +272,24 @@ static void succeeded(struct push_sender *s)
 void push_sender_finished(struct push_sender *sender, CURLcode code)
 {
 	struct push_sender *s = sender;
-	enum outcome outcome;
+	struct push_verdict verdict;
 	char why[1024];
 	long status = 0;
 
 	s->active = false;
 	s->curl->multi_remove_handle(s->multi, s->easy);
 	s->curl->easy_getinfo(s->easy, CURLINFO_RESPONSE_CODE, &status);
-	outcome = judge(s, code, status);
+	if (code == CURLE_WRITE_ERROR && s->answer_cut)
+		code = CURLE_OK; /* it had its say */
+	verdict = push_judge(code, status);
 	describe(s, code, status, why, sizeof(why));
-	if (outcome == OUTCOME_SENT) {
+	if (verdict.outcome == PUSH_SENT) {
 		succeeded(s);
-	} else if (outcome == OUTCOME_RETRY) {
-		retry(s, code, why);
+	} else if (verdict.outcome == PUSH_RETRY) {
+		retry(s, &verdict, why);
 	} else {
-		s->counts.refused++;
 		s->is_failing = true;
-		push_log(s, "a profile was refused: %s", why);
+		refuse_item(s, why);
 		done_with(s);
 	}
 }
@@ -298,7 +308,7 @@ uint64_t push_sender_step(struct push_sender *sender)
 	if (s->failures && clock_now_ns() < s->due_ns)
 		return s->due_ns;
 	if (push_setup(s, &fault)) {
-		retry(s, CURLE_OK, fault.why);
+		retry(s, &(struct push_verdict){.kind = PUSH_SAY_CREDENTIAL, .needs_somebody = true}, fault.why);
 		return s->gave_up ? UINT64_MAX : s->due_ns;
 	}
 	s->active = s->curl->multi_add_handle(s->multi, s->easy) == CURLM_OK;
@@ -308,5 +318,5 @@ uint64_t push_sender_step(struct push_sender *sender)
 bool push_sender_is_idle(const struct push_sender *sender)
 {
 	return sender->gave_up ||
-	       (!sender->active && !sender->has_request && !push_queue_oldest(sender->queue, sender->index));
+	       (!sender->active && !sender->has_request && !push_queue_has(sender->queue, sender->index));
 }

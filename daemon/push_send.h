@@ -8,7 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "daemon/push_answer.h"
 #include "daemon/push_config.h"
+#include "daemon/push_log.h"
 #include "daemon/push_queue.h"
 #include "daemon/push_secret.h"
 #include "daemon/spool_read.h"
@@ -37,7 +39,8 @@ struct push_sender {
 	bool reading; /* file is open in reader */
 	char file[SPOOL_NAME_ROOM];
 	struct spool_reader reader;
-	bool has_request; /* of the item that is to be sent now */
+	struct spool_read_item item; /* that is to be sent now, while has_request */
+	bool has_request;
 	struct push_request request;
 	bool active; /* it is under way */
 	/* The answer. */
@@ -46,14 +49,15 @@ struct push_sender {
 	bool answer_cut; /* it was longer than anybody reads */
 	char error[CURL_ERROR_SIZE];
 	/* When it goes wrong. */
-	unsigned failures;         /* in a row, of this request */
-	uint64_t first_failure_ns; /* of these */
+	unsigned failures;         /* in a row, whatever was sent */
+	unsigned item_failures;    /* of this item, which it may be that the server stumbles over */
+	uint64_t first_failure_ns; /* of those in a row */
 	uint64_t due_ns;           /* not before */
-	uint64_t give_up_ns;       /* how long a request is tried; 0: for ever */
+	uint64_t give_up_ns;       /* how long it is tried; 0: for ever */
 	bool gave_up;              /* no more is tried */
-	uint64_t said_ns, unsaid;  /* when something was last said; what was not, since */
-	bool is_quiet;             /* only what is final is said */
-	bool is_failing;           /* … so that its end is said, too */
+	struct push_log log;
+	bool is_quiet;   /* only what is final is said */
+	bool is_failing; /* … so that its end is said, too */
 	struct push_counts counts;
 };
 

@@ -36,7 +36,7 @@ static int read_secret(struct push_sender *s, struct push_secret *secret, const 
 	if (err)
 		return fault_set(fault, err, why.hint, "cannot read %s: %s", path, why.why);
 	if (secret->is_open && !secret->was_said)
-		push_log_always(s, "%s can be read by others than its owner (chmod 0600)", path);
+		push_log(&s->log, PUSH_SAY_ALWAYS, "%s can be read by others than its owner (chmod 0600)", path);
 	secret->was_said = true;
 	return 0;
 }

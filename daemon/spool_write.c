@@ -100,9 +100,8 @@ static int write_temporary(int dir_fd, const char *name, const struct buf *conte
 }
 
 /* Gives it its name, which must not be there yet: another file of the same second has it. */
-static int publish(int dir_fd, uint64_t wall_ns, const char *temporary)
+static int publish(int dir_fd, uint64_t wall_ns, const char *temporary, char name[SPOOL_NAME_ROOM])
 {
-	char name[SPOOL_NAME_ROOM];
 	int err = -EEXIST;
 
 	for (unsigned number = 0; err == -EEXIST && number < NAMES_MAX; number++) {
@@ -118,7 +117,7 @@ static int write_file(int dir_fd, const struct buf *content, uint64_t max_bytes,
                       struct fault *fault)
 {
 	uint64_t wall_ns = clock_read_ns(CLOCK_REALTIME);
-	char temporary[SPOOL_NAME_ROOM];
+	char temporary[SPOOL_NAME_ROOM], name[SPOOL_NAME_ROOM];
 	struct spool_names names;
 	size_t next = 0;
 	int err;
@@ -135,7 +134,7 @@ static int write_file(int dir_fd, const struct buf *content, uint64_t max_bytes,
 		err = write_temporary(dir_fd, temporary, content);
 	while ((err == -ENOSPC || err == -EDQUOT) && drop_oldest(dir_fd, &names, next++, counts));
 	if (!err)
-		err = publish(dir_fd, wall_ns, temporary);
+		err = publish(dir_fd, wall_ns, temporary, name);
 	if (err)
 		fault_set(fault, err, "", "%s", strerror(-err));
 out:
@@ -173,6 +172,25 @@ int spool_write(int dir_fd, const struct spool_item *items, size_t count, uint64
 		counts->items += made;
 		counts->bytes += content.bytes;
 	}
+	buf_release(&content);
+	return err;
+}
+
+int spool_write_packed(int dir_fd, const struct spool_read_item *item, char ret_name[SPOOL_NAME_ROOM])
+{
+	const struct spool_item head = {.labels = item->labels, .from_ns = item->from_ns, .until_ns = item->until_ns};
+	uint64_t wall_ns = clock_read_ns(CLOCK_REALTIME);
+	char temporary[SPOOL_NAME_ROOM];
+	struct buf content = {0};
+	int err;
+
+	buf_puts(&content, SPOOL_HEAD);
+	add_head(&content, &head, item->packed_bytes);
+	buf_add(&content, item->packed, item->packed_bytes);
+	spool_name_make(temporary, wall_ns, (unsigned)getpid(), true);
+	err = content.err ? content.err : write_temporary(dir_fd, temporary, &content);
+	if (!err)
+		err = publish(dir_fd, wall_ns, temporary, ret_name);
 	buf_release(&content);
 	return err;
 }

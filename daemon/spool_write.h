@@ -13,6 +13,8 @@
 
 #include "aggregator/profile.h"
 #include "base/fault.h"
+#include "daemon/spool_files.h"
+#include "daemon/spool_read.h"
 #include "exporters/label.h"
 
 #define SPOOL_HEAD "sampled-spool 1\n"
@@ -40,5 +42,7 @@ struct spool_counts {
  * the others are written and 0 is returned; no item left: no file. 0, or -errno with *fault filled when the file could not be written. */
 int spool_write(int dir_fd, const struct spool_item *items, size_t count, uint64_t max_bytes,
                 struct spool_counts *counts, struct fault *fault);
+/* One item that is packed already, into a file of its own, whatever the bound. 0, with its name, or -errno. */
+int spool_write_packed(int dir_fd, const struct spool_read_item *item, char ret_name[SPOOL_NAME_ROOM]);
 
 #endif

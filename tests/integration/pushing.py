@@ -36,7 +36,7 @@ def write_spool(folder, profiles, number=0, labels=None):
 
 class Server:
     """An HTTP server that answers each request by the next of `script`, and by the last one ever after: a status, or (status, headers, body), or
-    "hang", "reset", "garbage", "endless". requests: (path, headers, body) of each."""
+    "hang", "reset", "garbage", "endless"; or a function of the path that returns one of these. requests: (path, headers, body) of each."""
 
     def __init__(self, *script, certificate=None):
         self.script = list(script) or [200]
@@ -54,7 +54,7 @@ class Server:
                     server.requests.append((self.path, dict(self.headers), body))
                     does = server.script.pop(0) if len(server.script) > 1 else server.script[0]
                 self.close_connection = True
-                server.behave(self, does)
+                server.behave(self, does(self.path) if callable(does) else does)
 
             do_GET = do_POST
 
@@ -139,14 +139,25 @@ class Pushing(cli.Folder):
         os.mkdir(self.spool)
 
     def left(self):
-        return sorted(os.listdir(self.spool))
+        """All but what is kept of refused profiles."""
+        return sorted(name for name in os.listdir(self.spool) if name != "refused")
 
-    def config(self, *destinations, more=""):
+    def refused(self):
+        """What is kept of them: the words by name, and the profiles by name."""
+        folder = os.path.join(self.spool, "refused")
+        found = {".txt": {}, ".pb.gz": {}}
+        for name in os.listdir(folder) if os.path.isdir(folder) else ():
+            stem, dot, suffix = name.partition(".")
+            with open(os.path.join(folder, name), "rb") as file:
+                found[dot + suffix][stem] = file.read()
+        return found[".txt"], found[".pb.gz"]
+
+    def config(self, *destinations, more="", name="push.conf"):
         """(name, type, url, further lines) each."""
         text = "[spool]\ndirectory = %s\n%s\n" % (self.spool, more)
         for name, kind, url, *lines in destinations:
             text += "[destination %s]\ntype = %s\nurl = %s\n%s\n" % (name, kind, url, "\n".join(lines))
-        path = self.path("push.conf")
+        path = self.path(name)
         with open(path, "w") as file:
             file.write(text)
         return path

@@ -2,6 +2,7 @@
 """Pushing: what each kind of server is sent, and what becomes of it when servers misbehave. The servers here are small and hostile; real ones are in
 test_push_servers.py."""
 import base64
+import contextlib
 import email.utils
 import gzip
 import json
@@ -121,19 +122,119 @@ class Answers(Push):
                     self.assertGreater(time.monotonic() - began, 0.9)
 
     def test_what_is_refused(self):
-        for does, why in ((500, b"500"), (400, b"400"), ((401, {}, b"no \x1b[31mtoken"), b"no "), (413, b"413"),
-                          ((301, {"Location": "http://127.0.0.1:9/x"}, b""), b"leads to http://127.0.0.1:9/x and is not followed"),
-                          ((307, {"Location": "file:///etc/passwd"}, b""), b"not followed"), ("garbage", b"refused")):
+        """It is out of the others' way, and kept with the server's words."""
+        for does, why in ((400, b"400"), ((413, {}, b"no \x1b[31mroom"), b"413: no "), (415, b"415"), ((422, {}, b"it has a token=abc"), b"token=***")):
             with self.subTest(does):
-                self.put(3)
-                with Server(does, does, 200) as server:
+                self.put(4)
+                before = set(self.refused()[0])
+                with Server(does, does, does, 200) as server:
                     done = self.once(server.url)
                 self.assertEqual(done.returncode, cli.FAILED)
                 self.assertIn(why, done.stderr)
                 self.assertNotIn(b"\x1b", done.stderr)
-                self.assertEqual(done.stderr.count(b"a profile was refused"), 1, "a line a minute")
-                self.assertEqual(len(server.requests), 3, "the others are sent")
+                self.assertEqual(done.stderr.count(b"a profile was refused"), 2, "a line a minute, and at the end what was withheld")
+                self.assertIn(b"(and 1 more of the like)", done.stderr)
+                self.assertEqual(len(server.requests), 4, "the others are sent")
                 self.assertEqual(self.left(), [])
+                words, packed = self.refused()
+                new = set(words) - before
+                self.assertEqual((len(new), set(packed)), (3, set(words)))
+                for name in new:
+                    self.assertEqual(packed[name], self.packed)
+                    self.assertIn(why, words[name])
+                    self.assertIn(b"destination url, type pyroscope, at %s\n" % server.url.encode(), words[name])
+                    self.assertIn(b"service_name = web shop\n", words[name])
+                    self.assertNotIn(b"\x1b", words[name])
+
+    def test_what_is_kept_of_the_refused_is_bounded(self):
+        with Server(400) as server:
+            self.put(12)
+            kept = len(self.packed) * 5
+            done = self.sampled("push", "--once", "--config", self.config(("a", "pyroscope", server.url), more="refused-size = %d" % kept))
+            self.assertEqual((done.returncode, len(server.requests)), (cli.FAILED, 12))
+            words, packed = self.refused()
+            self.assertLessEqual(sum(map(len, words.values())) + sum(map(len, packed.values())), kept)
+            self.assertGreaterEqual(len(packed), 2)
+            self.assertEqual(min(packed), min(set(packed) & set(words)), "the oldest go")
+            shutil.rmtree(os.path.join(self.spool, "refused"))
+            self.put(1)
+            self.sampled("push", "--once", "--config", self.config(("a", "pyroscope", server.url), more="refused-size = 0"))
+            self.assertEqual(os.listdir(self.spool), [])
+
+    def test_what_somebody_has_to_mend(self):
+        """Nobody waits for it, and nothing is lost."""
+        for does, why in ((401, b"401"), (403, b"403"), (404, b"404"), (410, b"410"),
+                          ((301, {"Location": "http://127.0.0.1:9/x"}, b""), b"leads to http://127.0.0.1:9/x and is not followed"),
+                          ((307, {"Location": "file:///etc/passwd"}, b""), b"not followed")):
+            with self.subTest(does):
+                self.put(3)
+                with Server(does) as server:
+                    done = self.once(server.url)
+                self.assertEqual((done.returncode, len(server.requests), len(self.left())), (cli.FAILED, 1, 1), done.stderr)
+                self.assertIn(why, done.stderr)
+                self.assertIn(b"gave up", done.stderr)
+                with Server() as server:
+                    self.assertEqual(self.once(server.url).returncode, 0)
+                self.assertEqual((len(server.requests), self.left()), (3, []))
+
+    def test_any_status(self):
+        """From 300 to 599: what says of the profile itself that it will not do is refused, all else is sent when it passes."""
+        bodies, seen, received = {400, 413, 415, 422}, set(), set()
+
+        def answer(path):
+            status = int(path.split("/")[1])
+            if status in seen:
+                received.add(status)
+                return 200
+            seen.add(status)
+            return status
+
+        with Server(answer) as server, contextlib.ExitStack() as senders:
+            statuses, spools = list(range(300, 600)), []
+            while statuses:
+                some, statuses = statuses[:16], statuses[16:]
+                self.spool = self.path("spool-%d" % some[0])
+                os.mkdir(self.spool)
+                self.put(number=some[0])
+                spools.append(self.spool)
+                config = self.config(*[("s%d" % status, "pyroscope", "%s/%d" % (server.url, status)) for status in some], name="push-%d.conf" % some[0])
+                senders.enter_context(self.sender(config))
+            support.wait_until(lambda: all(os.listdir(spool) in ([], ["refused"]) for spool in spools), "all are through", 120)
+        self.assertEqual(seen, set(range(300, 600)))
+        self.assertEqual(received, seen - bodies)
+        words = []
+        for self.spool in spools:
+            words += self.refused()[0].values()
+        self.assertEqual(sorted(int(text.partition(b"it answered ")[2][:3]) for text in words), sorted(bodies))
+
+    def test_a_profile_that_a_server_stumbles_over(self):
+        """It lets the others pass, and is sent when that is mended."""
+        self.put(3, number=0)
+        self.put(1, number=1)
+        with Server(500, 500, 500, 200, 200, 200, 500, 200) as server:
+            with self.sender(self.config(("a", "pyroscope", server.url))):
+                support.wait_until(lambda: not self.left(), "all is sent", 90)
+        self.assertEqual(len(server.requests), 8, "three times the first, then the others, and the first again")
+        self.assertIn("it answered 500", self.errors)
+        self.assertIn("it takes profiles again", self.errors)
+
+    def test_one_that_only_one_destination_stumbles_over(self):
+        self.put(2)
+        with Server(500, 500, 500, 200) as server, Server() as other:
+            with self.sender(self.config(("a", "pyroscope", server.url), ("b", "pyroscope", other.url))):
+                support.wait_until(lambda: not self.left(), "all is sent", 90)
+        self.assertEqual((len(server.requests), len(other.requests)), (5, 2), "each once to who took it")
+
+    def test_nothing_is_lost_by_misbehaviour(self):
+        for number in range(6):
+            self.put(number=number)
+        script = ["reset", 403, "garbage", 302, 200]
+        with Server(*script) as server:
+            with self.sender(self.config(("a", "pyroscope", server.url, "timeout = 300ms"))):
+                support.wait_until(lambda: not self.left(), "all is sent", 120)
+        self.assertEqual(len(server.requests), len(script) - 1 + 6)
+        for why in ("reset", "it answered 403", "it answered 302", "HTTP/0.9"):
+            self.assertIn(why, self.errors, "each kind has its own silence, and what was withheld is said at the end")
 
     def test_an_answer_without_end(self):
         self.put()
@@ -217,7 +318,7 @@ class Destinations(Push):
                 memory = [int(line.split()[1]) for line in file if line.startswith("VmRSS:")][0]
             return len(os.listdir("/proc/%d/fd" % process.pid)), memory
 
-        with Server(500, "garbage", *[500, 302, 400] * 400) as server:
+        with Server(400, "garbage", *[400, 413, 422] * 400) as server:
             with self.sender(self.config(("a", "pyroscope", server.url), ("b", "otlp", server.url))) as process:
                 self.put(100)
                 support.wait_until(lambda: not self.left(), "the first hundred", 60)
@@ -227,7 +328,7 @@ class Destinations(Push):
                 support.wait_until(lambda: not self.left(), "all of them", 100)
                 time.sleep(0.2)
                 after = look(process)
-        self.assertEqual(len(server.requests), 1200)
+        self.assertEqual(len(server.requests), 1201, "the garbage was no answer")
         self.assertLessEqual(after[0], before[0] + 1, "descriptors")
         self.assertLess(after[1] - before[1], 20000 if support.SANITIZED else 2000, "KiB of memory")
 
@@ -439,9 +540,12 @@ class Attach(Push):
         self.assertEqual([name.partition("snapshot=")[2].partition("}")[0] for name in names], ["1", "2", ""])
 
     def test_a_failure_is_one_line(self):
+        with Server(400) as server:
+            done = self.run_pushed("--push", server.url, "-q")
+        self.assert_error(done, cli.FAILED, "push to pyroscope: a profile was refused: it answered 400")
         with Server(403) as server:
             done = self.run_pushed("--push", server.url, "-q")
-        self.assert_error(done, cli.FAILED, "push to pyroscope: a profile was refused: it answered 403")
+        self.assert_error(done, cli.FAILED, "push to pyroscope: it answered 403: gave up")
         done = self.run_pushed("--push", "http://127.0.0.1:%d" % pushing.closed_port(), "-q")
         self.assert_error(done, cli.FAILED, "push to pyroscope: ", "gave up")
         self.assert_error(self.run_pushed("--push", "gopher://x"), cli.USAGE, "not an http or https address")
