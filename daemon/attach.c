@@ -31,7 +31,7 @@ static int attach(const struct options *options)
 	pid_t pid;
 	int err;
 
-	session_take_signals();
+	session_take_signals(options);
 	if (check_pids(options, &fault))
 		return error_usage(&fault);
 	parse_pid(options->operands[0], &pid);

@@ -17,6 +17,7 @@
 #include "daemon/options.h"
 #include "daemon/parse.h"
 #include "daemon/result.h"
+#include "daemon/signals.h"
 #include "daemon/terminal.h"
 
 #define PATIENCE_NS (2 * NS_PER_S)
@@ -76,8 +77,11 @@ enum exit_status dump_target(struct target *target, const struct sampler_options
 {
 	struct dump dump;
 	enum exit_status whole;
-	int status, err = dump_take(&dump, target, sampling, origin->naming);
+	int status, err;
 
+	signals_hold_stops(true);
+	err = dump_take(&dump, target, sampling, origin->naming);
+	signals_hold_stops(false);
 	if (err) {
 		error_note("cannot read %s: %s", subject, err == -ESRCH ? "it has ended" : strerror(-err));
 		return error_status(err);

@@ -132,7 +132,7 @@ static int run(const struct options *options)
 		fault_set(&fault, -EINVAL, "sampled run [options] -- COMMAND...", "run: no command");
 		return error_usage(&fault);
 	}
-	session_take_signals();
+	session_take_signals(options);
 	err = fork_command(&command, options->operands);
 	if (err) {
 		error_note("cannot run %s: %s", options->operands[0], strerror(-err));

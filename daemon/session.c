@@ -23,7 +23,7 @@
 #define TREES_MAX_BYTES (UINT64_C(1) << 30)
 #define PROGRESS_NS     (250 * NS_PER_MS)
 
-static void fill_signals(sigset_t *set)
+static void fill_signals(sigset_t *set, bool stops)
 {
 	struct sigaction hangup;
 
@@ -35,13 +35,22 @@ static void fill_signals(sigset_t *set)
 	/* nohup's wish stands. Otherwise a terminal that goes away must not take the profile with it. */
 	if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
 		sigaddset(set, SIGHUP);
+	if (stops) { /* Ctrl-Z must not find a thread of a target held */
+		signals_add_stops(set);
+		sigaddset(set, SIGCONT);
+	}
 }
 
-void session_take_signals(void)
+static bool stops(const struct options *options)
+{
+	return sampler_stops(&(struct sampler_options){.native = options->native, .blocking = options->blocking});
+}
+
+void session_take_signals(const struct options *options)
 {
 	sigset_t set;
 
-	fill_signals(&set);
+	fill_signals(&set, stops(options));
 	signals_take(&set);
 }
 
@@ -91,7 +100,7 @@ int session_open(struct session *ret_session, const struct options *options, str
 	int err;
 
 	*s = (struct session){.options = options, .outputs = *outputs, .signal_fd = -1, .timer_fd = -1};
-	fill_signals(&signals);
+	fill_signals(&signals, stops(options));
 	outputs_start_naming(&s->outputs, options);
 	err = make_pipeline(s);
 	if (!err)
@@ -106,7 +115,7 @@ int session_open(struct session *ret_session, const struct options *options, str
 		return err;
 	}
 	targets_init(&s->targets, s->sampler, s->places, options->subprocesses, options->verbose);
-	s->targets.stops = sampler_stops(&(struct sampler_options){.native = options->native, .blocking = options->blocking});
+	s->targets.stops = stops(options);
 	s->targets.marks = options->native == NATIVE_MARKS;
 	return 0;
 }
@@ -219,21 +228,39 @@ static void reap_command(struct session *s)
 	}
 }
 
+static void take_signal(struct session *s, uint32_t signal)
+{
+	switch (signal) {
+	case SIGUSR1:
+		snapshot(s);
+		return;
+	case SIGCHLD:
+		reap_command(s);
+		return;
+	case SIGTSTP:
+	case SIGTTIN:
+	case SIGTTOU: /* the command has got its own from the terminal */
+		sampler_stop_process(s->sampler, (int)signal);
+		return;
+	case SIGCONT:
+		sampler_stop_process(s->sampler, 0);
+		return;
+	default:
+		break;
+	}
+	if (is_for_command(s, signal))
+		return;
+	if (signal == SIGINT && ++s->interrupts > 1 && s->stopping)
+		give_up(s);
+	stop(s);
+}
+
 static void take_signals(struct session *s)
 {
 	struct signalfd_siginfo info;
 
-	while (read(s->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
-		if (info.ssi_signo == SIGUSR1) {
-			snapshot(s);
-		} else if (info.ssi_signo == SIGCHLD) {
-			reap_command(s);
-		} else if (!is_for_command(s, info.ssi_signo)) {
-			if (info.ssi_signo == SIGINT && ++s->interrupts > 1 && s->stopping)
-				give_up(s);
-			stop(s);
-		}
-	}
+	while (read(s->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
+		take_signal(s, info.ssi_signo);
 }
 
 static void take_written(struct session *s)

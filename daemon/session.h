@@ -39,7 +39,7 @@ struct session {
 };
 
 /* Blocks the signals that the event loop takes, and no others. Before any thread is made. */
-void session_take_signals(void);
+void session_take_signals(const struct options *options);
 
 /* 0, or -errno after it was reported. outputs become the session's in either case. */
 int session_open(struct session *ret_session, const struct options *options, struct outputs *outputs);

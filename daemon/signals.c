@@ -26,6 +26,22 @@ void signals_take(const sigset_t *taken)
 	sigprocmask(SIG_SETMASK, &set, NULL);
 }
 
+void signals_add_stops(sigset_t *set)
+{
+	sigaddset(set, SIGTSTP);
+	sigaddset(set, SIGTTIN);
+	sigaddset(set, SIGTTOU);
+}
+
+void signals_hold_stops(bool hold)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	signals_add_stops(&set);
+	sigprocmask(hold ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
+}
+
 const sigset_t *signals_at_start(void)
 {
 	return &at_start;

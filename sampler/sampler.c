@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The sampler thread: absolute deadlines, all targets of an interval at each, and the mailboxes through which the main thread hands
- * targets over and gets them back. No lock. */
+ * targets over and gets them back. No lock. (Above 400 lines: what the thread does and how others talk to it is about one struct that no other file sees.) */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -17,6 +17,7 @@
 #include "sampler/mailbox.h"
 #include "sampler/near.h"
 #include "sampler/pace.h"
+#include "sampler/selfstop.h"
 #include "sampler/stop.h"
 #include "sampler/target.h"
 #include "sampler/turns.h"
@@ -43,6 +44,7 @@ struct sampler {
 	int event_fd;
 	uint32_t next_target_id;
 	struct stopper stopper; /* the sampler thread's */
+	struct selfstop selfstop;
 	struct paces paces;     /* the sampler thread's */
 	uint64_t scheduler_tick_ns;
 	struct letter *taken;       /* the main thread's list of ended targets */
@@ -80,6 +82,8 @@ int sampler_new(struct sampler **ret_sampler, const struct sampler_options *opti
 	s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	s->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	err = s->event_fd < 0 || s->wake_fd < 0 ? -errno : symtab_new(&s->symbols);
+	if (!err && sampler_stops(options))
+		err = selfstop_init(&s->selfstop);
 	if (err) {
 		sampler_free(s);
 		return err;
@@ -194,6 +198,20 @@ static void take_late(struct sampler *s)
 			stop_release(&s->stopper, &stop, &ignored);
 }
 
+/* Where this process may be stopped. */
+static void give_way(struct sampler *s)
+{
+	const struct timespec nap = clock_to_timespec(COLLECT_NS);
+
+	take_late(s);
+	while (stopper_is_waiting(&s->stopper) && selfstop_is_asked(&s->selfstop) && !is_stopped(s)) {
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &nap, NULL);
+		take_late(s);
+	}
+	if (!stopper_is_waiting(&s->stopper))
+		selfstop_allow(&s->selfstop);
+}
+
 /* Sleeps to the deadline, in naps. False: something else is to be done first. */
 static bool wait_until(struct sampler *s, const struct pace *pace)
 {
@@ -266,15 +284,17 @@ static void *run_sampler(void *context)
 		adopt_added(s);
 		detach_wished(s);
 		paces_drop_empty(&s->paces);
+		give_way(s);
 		if (s->paces.count == 0) {
 			write_mark(s);
 			wait_for_targets(s);
 			continue;
 		}
 		pace = paces_next(&s->paces);
-		take_late(s);
-		if (wait_until(s, pace))
+		if (wait_until(s, pace)) {
+			selfstop_forbid(&s->selfstop);
 			run_pace(s, pace);
+		}
 		write_mark(s);
 		if (ring_used_bytes(s->ring) > ring_room_bytes(s->ring) / WAKE_PART)
 			ring_wake(s->ring);
@@ -288,8 +308,10 @@ static void *run_sampler(void *context)
 int sampler_start(struct sampler *s, struct fault *fault)
 {
 	struct sched_param param = {.sched_priority = 1};
-	int err = pthread_create(&s->thread, NULL, run_sampler, s);
+	int err;
 
+	selfstop_begin(&s->selfstop);
+	err = pthread_create(&s->thread, NULL, run_sampler, s);
 	if (err)
 		return fault_set(fault, -err, NULL, "cannot start the sampler thread: %s", strerror(err));
 	s->started = true;
@@ -306,6 +328,7 @@ void sampler_stop(struct sampler *s)
 	wake(s);
 	pthread_join(s->thread, NULL);
 	s->started = false;
+	selfstop_end(&s->selfstop); /* the thread's end has let go what it held */
 }
 
 void sampler_free(struct sampler *s)
@@ -328,6 +351,7 @@ void sampler_free(struct sampler *s)
 	if (s->wake_fd >= 0)
 		close(s->wake_fd);
 	symtab_free(s->symbols);
+	selfstop_release(&s->selfstop);
 	free(s);
 }
 
@@ -379,6 +403,13 @@ void sampler_ask_mark(struct sampler *s, uint64_t sequence)
 {
 	atomic_store_explicit(&s->mark_asked, sequence, memory_order_release); /* pairs with write_mark */
 	wake(s);
+}
+
+void sampler_stop_process(struct sampler *s, int signal)
+{
+	selfstop_ask(&s->selfstop, signal);
+	if (signal)
+		wake(s);
 }
 
 uint64_t sampler_beats(const struct sampler *s)

@@ -83,6 +83,9 @@ void sampler_slow_down(struct sampler *sampler, uint32_t factor);
 int sampler_event_fd(const struct sampler *sampler);
 /* Asks for a REC_MARK with this sequence number: runs in progress are closed first. Any thread. */
 void sampler_ask_mark(struct sampler *sampler, uint64_t sequence);
+/* Stops this process by SIGTSTP, SIGTTIN or SIGTTOU, which are blocked in all threads, as soon as no thread of a target is held; 0: not any more, SIGCONT
+ * came. Where threads are stopped (sampler_stops()). Main thread. */
+void sampler_stop_process(struct sampler *sampler, int signal);
 /* Grows while the thread goes round its loop, some ten times a second at least. Any thread. */
 uint64_t sampler_beats(const struct sampler *sampler);
 /* CPU time of the thread so far; 0: it does not run. Main thread. */

@@ -10,6 +10,7 @@
 #include "sampler/exact.h"
 #include "sampler/owed.h"
 #include "sampler/held.h"
+#include "sampler/selfstop.h"
 
 /* From here on a target gets by with little memory. */
 #define SLOW_NS (5 * NS_PER_MS)
@@ -223,20 +224,31 @@ int target_sample_once(struct target *target, struct ring *ring, const struct sa
 {
 	struct sampler_options once = *options;
 	struct stopper stopper = {.pending_count = 0};
+	struct selfstop selfstop = {.page = NULL};
 	uint64_t end_ns = clock_now_ns() + patience_ns;
 	struct symtab *symbols;
 	int err = symtab_new(&symbols);
 
 	if (err)
 		return err;
+	if (sampler_stops(options) && !target->remote.core) {
+		err = selfstop_init(&selfstop);
+		if (err) {
+			symtab_free(symbols);
+			return err;
+		}
+	}
 	once.interval_ns = NS_PER_MS;
 	err = target_adopt(target, &once, symbols, ring, &stopper, 1);
 	while (!err) {
 		uint64_t lost = all_lost(target), now_ns;
 
 		now_ns = clock_now_ns();
+		selfstop_forbid(&selfstop);
 		err = target_tick(target, now_ns, now_ns);
 		take_late(target, &stopper, end_ns);
+		if (!stopper_is_waiting(&stopper))
+			selfstop_allow(&selfstop);
 		if ((all_lost(target) == lost && target->held_count == 0 && target->owed_count == 0 &&
 		     !any_waits(target)) ||
 		    clock_now_ns() >= end_ns)
@@ -250,6 +262,7 @@ int target_sample_once(struct target *target, struct ring *ring, const struct sa
 	}
 	/* What has not come is let go when it does, or when this thread ends. */
 	stopper_collect(&stopper);
+	selfstop_release(&selfstop);
 	symtab_free(symbols);
 	return err;
 }
