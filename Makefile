@@ -62,7 +62,7 @@ FUZZ_BIN := $(FUZZ_SRC:%.c=$(BUILD)/%)
 Q := $(if $(filter 1,$(V)),,@)
 say = $(if $(filter 1,$(V)),,@printf '  %-5s %s\n' $(1) $(2);)
 
-.PHONY: all static objects unit stress browser native oracle soak fuzz check check-full check-long setup-tests check-headers bench bench-bounds bench-formats bench-native bench-history bench-service demo clean install uninstall deb format-check \
+.PHONY: all static objects unit stress browser native oracle soak fuzz check check-full check-long setup-tests check-headers bench bench-bounds bench-formats bench-native bench-history bench-service demo clean install uninstall deb wheel format-check \
 	help FORCE
 .DELETE_ON_ERROR:
 all: $(BUILD)/sampled ## build the program: build/sampled
@@ -278,6 +278,9 @@ uninstall: ## remove what install put there, but a configuration that was change
 
 deb: ## build a Debian package: build/sampled_VERSION_ARCHITECTURE.deb
 	$(Q)systemd/make-deb
+
+wheel: static ## build the package for pip: build/sampled_profiler-VERSION-….whl
+	$(Q)$(PYTHON) packaging/make-wheel $(or $(filter-out build,$(BUILD)),build/static)/sampled
 
 format-check: ## tell where clang-format would change something
 	clang-format --dry-run -Werror $(LIB_SRC) $(DAEMON_SRC) $(UNIT_SRC) $(STRESS_SRC) $(FUZZ_SRC) tests/fuzz/common.[ch] $(HEADERS)
