@@ -77,11 +77,12 @@ static: ## build the portable program: build/static/sampled
 # Compiled only, nothing linked: for a cross compiler that lacks the target's libraries.
 objects: $(DAEMON_OBJ) $(LIB_OBJ)
 
-# The flags of the last build: when they change, everything that was built with them is built again.
+# The flags of the last build: when they change, everything that was built with them is built again, where the system has what that takes.
 FLAGS_NOW := $(CC) $(REQUIRED_FLAGS) $(WARN_FLAGS) $(CPPFLAGS) $(CFLAGS) $(SAN_FLAGS) $(LDFLAGS) $(LIBS)
 $(BUILD)/flags: FORCE
 	@mkdir -p $(@D)
-	@printf '%s\n' '$(subst ','\'',$(FLAGS_NOW))' | cmp -s - $@ || printf '%s\n' '$(subst ','\'',$(FLAGS_NOW))' >$@
+	@printf '%s\n' '$(subst ','\'',$(FLAGS_NOW))' | cmp -s - $@ || \
+		{ $(CC) -fsyntax-only -x c base/required.h && printf '%s\n' '$(subst ','\'',$(FLAGS_NOW))' >$@; }
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)

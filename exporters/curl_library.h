@@ -8,6 +8,10 @@
 
 #include "base/fault.h"
 
+#if LIBCURL_VERSION_NUM < 0x075700
+#error "sampled needs the headers of libcurl 7.87 or newer to be built (Debian 12 has it): see Install in README.md"
+#endif
+
 /* The functions that we use; X(name) of curl_name(). */
 #define CURL_FUNCTIONS(X)                                                                                              \
 	X(global_init)                                                                                                 \
