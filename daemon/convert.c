@@ -40,9 +40,10 @@ static int check_svg(const struct convert *c, struct fault *fault)
 	if (strcmp(c->format->name, "pstats") != 0)
 		return fault_set(fault, -EINVAL, "-f dot -o NAME.svg writes the call graph alone",
 		                 "--svg: goes with -f pstats");
-	if (strcmp(c->output, "-") == 0)
+	if (writer_is_stream(c->output))
 		return fault_set(fault, -EINVAL, "name the pstats file with -o",
-		                 "--svg: there is no place beside standard output");
+		                 "--svg: there is no place beside %s",
+		                 writer_is_stdout(c->output) ? "standard output" : "a stream");
 	if (dot && strcmp(dot, ".svg") == 0)
 		return fault_set(fault, -EINVAL, "give the pstats file another name",
 		                 "-o %s: the call graph of --svg would have this name", c->output);

@@ -149,19 +149,21 @@ static int ask_to_file(const struct ctl *ctl, const char *path, struct writer *t
 	return result_announce(path) ? EXIT_FAILED : EXIT_DONE;
 }
 
-static int copy_out(int from, struct writer *to, struct fault *fault)
+static int copy_out(int from, const char *path, struct writer *to, struct fault *fault)
 {
 	char piece[16384];
 	ssize_t got;
+	int err = writer_open(to, path, fault);
 
-	writer_open_fd(to, STDOUT_FILENO);
+	if (err)
+		return err;
 	for (off_t at = 0; (got = pread(from, piece, sizeof(piece), at)) > 0; at += got)
 		writer_add(to, piece, (size_t)got);
 	return writer_finish(to, got < 0 ? -errno : 0, fault);
 }
 
-/* Standard output: kept until it is there to its end, so that neither half a reply is printed nor the service kept waiting by who reads us. */
-static int ask_to_stdout(const struct ctl *ctl, struct writer *to)
+/* A stream: kept until it is there to its end, so that neither half a reply is printed nor the service kept waiting by who reads us. */
+static int ask_to_stream(const struct ctl *ctl, const char *path, struct writer *to)
 {
 	int fd = tempfile_open(NULL), status, err;
 	struct fault fault = {0};
@@ -177,23 +179,25 @@ static int ask_to_stdout(const struct ctl *ctl, struct writer *to)
 	err = writer_close(to, &fault);
 	if (err)
 		error_fault(&fault, "cannot keep the reply");
-	else if (copy_out(fd, to, &fault))
-		error_fault(&fault, "cannot write standard output");
+	else if (copy_out(fd, path, to, &fault))
+		error_fault(&fault, "cannot write %s", writer_is_stdout(path) ? "standard output" : path);
 	close(fd);
 	return fault.err && status == EXIT_DONE ? EXIT_FAILED : status;
 }
 
 static int ask(const struct ctl *ctl)
 {
-	bool to_file = ctl->command->operands == OF_DUMP && (!ctl->output || strcmp(ctl->output, "-") != 0);
+	const char *stream = ctl->command->operands != OF_DUMP                   ? "-"
+			     : ctl->output && writer_is_stream(ctl->output) ? ctl->output
+									    : NULL;
 	struct writer *to = malloc(sizeof(*to));
-	char *path = to_file ? name_output(ctl) : NULL;
+	char *path = stream ? NULL : name_output(ctl);
 	int status = EXIT_FAILED;
 
-	if (!to || (to_file && !path))
+	if (!to || (!stream && !path))
 		error_note("out of memory");
 	else
-		status = to_file ? ask_to_file(ctl, path, to) : ask_to_stdout(ctl, to);
+		status = stream ? ask_to_stream(ctl, stream, to) : ask_to_file(ctl, path, to);
 	free(path);
 	free(to);
 	return status;

@@ -2,7 +2,6 @@
 #include "daemon/output.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,19 +86,10 @@ int outputs_check(struct outputs *outputs)
 	for (size_t i = 0; i < outputs->count; i++) {
 		const char *path = outputs->items[i].path;
 		struct fault fault = {0};
-		int flags, err = 0;
+		int err = writer_check(outputs->writer, path ? path : "-", &fault);
 
-		if (path) {
-			err = writer_open(outputs->writer, path, &fault);
-			if (!err)
-				writer_abort(outputs->writer);
-			if (!err && outputs->items[i].svg)
-				err = graphviz_check(&fault);
-		} else {
-			flags = fcntl(STDOUT_FILENO, F_GETFL);
-			if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY)
-				err = fault_set(&fault, -EBADF, "", "it is closed");
-		}
+		if (!err && path && outputs->items[i].svg)
+			err = graphviz_check(&fault);
 		if (err) {
 			error_fault(&fault, "cannot write %s", path ? path : "standard output");
 			return err;

@@ -6,6 +6,7 @@
 
 #include "daemon/nearest.h"
 #include "daemon/output.h"
+#include "exporters/writer.h"
 
 /* The format that was meant: "flame" is one broken off, "html" and ".html" are a suffix. */
 static void hint_at_format(const char *name, const char *else_hint, char *hint, size_t room)
@@ -51,7 +52,7 @@ static int guess_format(const char *path, const struct format **ret_format, stru
 	*ret_format = format_by_suffix(path);
 	if (*ret_format)
 		return 0;
-	if (strcmp(path, "-") == 0 || !strchr(slash ? slash : path, '.'))
+	if (writer_is_stream(path) || !strchr(slash ? slash : path, '.'))
 		return find_format("flamegraph", ret_format, fault);
 	snprintf(hint, sizeof(hint), "give -f; formats: %s", format_names());
 	fault_set(fault, -EINVAL, hint, "-o %s: its suffix tells no format", path);

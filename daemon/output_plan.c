@@ -9,6 +9,7 @@
 #include "daemon/graphviz.h"
 #include "daemon/output.h"
 #include "daemon/terminal.h"
+#include "exporters/writer.h"
 
 static const char *base_name(const char *path)
 {
@@ -24,11 +25,16 @@ static int name_output(struct output *o, const char *path, bool is_stem, const c
 
 	o->suffix = o->format->suffix;
 	o->svg = !is_stem && graphviz_is_meant(o->format, path);
-	if (!path || strcmp(path, "-") == 0) {
+	if (!path || writer_is_stdout(path)) {
 		o->stem = strdup(default_stem);
 		if (o->stem && !path && asprintf(&o->path, "%s%s", default_stem, o->suffix) < 0)
 			o->path = NULL;
 		return o->stem && (path || o->path) ? 0 : -ENOMEM;
+	}
+	if (writer_is_stream(path)) { /* there is no place for snapshots beside it */
+		o->stem = strdup(default_stem);
+		o->path = strdup(path);
+		return o->stem && o->path ? 0 : -ENOMEM;
 	}
 	if (is_stem) {
 		o->stem = strdup(path);
@@ -125,8 +131,9 @@ int outputs_plan(struct outputs *ret_outputs, const struct options *options, pid
 	if (formats && paths && formats != paths && !is_stem)
 		return fault_set(fault, -EINVAL, "as many -o as -f, or one -o as the stem of all",
 		                 "%zu -f and %zu -o do not pair", formats, paths);
-	if (is_stem && strcmp(options->outputs.items[0], "-") == 0)
-		return fault_set(fault, -EINVAL, "", "-o -: standard output takes one format only");
+	if (is_stem && writer_is_stream(options->outputs.items[0]))
+		return fault_set(fault, -EINVAL, "", "-o %s: %s takes one format only", options->outputs.items[0],
+		                 writer_is_stdout(options->outputs.items[0]) ? "standard output" : "a stream");
 	if (count == 0 && !options->record && !options->push)
 		count = 1;
 	ret_outputs->items = calloc(2 * count + 1, sizeof(*ret_outputs->items));

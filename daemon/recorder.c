@@ -20,9 +20,11 @@ int recorder_check(const char *path, struct fault *fault)
 
 	if (!w)
 		return fault_set(fault, -ENOMEM, "", "out of memory");
-	err = writer_open(w, path, fault); /* looks at what is there, and whether the directory takes a file */
-	if (!err)
-		writer_abort(w);
+	if (writer_is_stream(path)) {
+		free(w);
+		return fault_set(fault, -EINVAL, "it grows while sampling goes on", "a recording is a regular file");
+	}
+	err = writer_check(w, path, fault); /* looks at what is there, and whether the directory takes a file */
 	free(w);
 	if (err)
 		return err;

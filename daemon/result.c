@@ -27,7 +27,7 @@ int result_announce(const char *path)
 
 int result_write(const char *path, result_writer *write, const void *of)
 {
-	const char *file = path && strcmp(path, "-") != 0 ? path : NULL;
+	const char *file = path && !writer_is_stdout(path) ? path : NULL;
 	const char *name = file ? file : "standard output";
 	struct writer *to = malloc(sizeof(*to));
 	struct fault fault = {0};

@@ -103,5 +103,5 @@ int terminal_print(const char *text)
 	progress_shown = false;
 	err = write_all(STDOUT_FILENO, text, strlen(text));
 	pthread_mutex_unlock(&lock);
-	return err;
+	return err == -EPIPE ? 0 : err; /* who reads us and goes away has read enough: "| head" */
 }

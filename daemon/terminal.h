@@ -20,7 +20,7 @@ bool terminal_color(int fd);
  * so that no file of ours gets their numbers: writing to a closed standard output then still fails. 0 or -errno. */
 int terminal_guard_descriptors(void);
 
-/* Prints text on standard output at once. 0 or -errno: nobody reads it, it is closed, the disk is full. */
+/* Prints text on standard output at once. 0 or -errno: it is closed, the disk is full. A reader that has gone away is no error. */
 int terminal_print(const char *text);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where an exporter writes: a buffered stream with a sticky error, onto a file that appears whole or not at all. */
+/* Where an exporter writes: a buffer with a sticky error, in front of a file that appears whole or not at all, or of a stream. */
 #ifndef SAMPLED_EXPORTERS_WRITER_H
 #define SAMPLED_EXPORTERS_WRITER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,18 +14,27 @@ struct writer {
 	int fd;
 	int err;        /* 0 or the first -errno; once set, writes do nothing */
 	uint64_t bytes; /* written so far */
-	char *path;     /* final name; NULL: a stream such as standard output */
-	char *tmp_path; /* while the file is not whole */
+	char *path;     /* as it was opened by; NULL: a stream that is the caller's */
+	char *tmp_path; /* of a file that is not whole yet; NULL: a stream */
 	size_t used;
 	char buffer[65536];
 };
 
-/* Opens PATH for whole-or-nothing writing: a temporary file in the same directory, mode 0600, or the mode and owner of
- * an existing regular PATH. A symbolic link, directory, or device at PATH is refused (-ELOOP, -EISDIR, -EINVAL). */
+/* Whether PATH is not a file, but "-", one of our own descriptors (/dev/stdout, /dev/fd/63), a FIFO or a character device. */
+bool writer_is_stream(const char *path);
+/* "-", or another name of our standard output. */
+bool writer_is_stdout(const char *path);
+
+/* Opens PATH. A file is written whole or not at all: a temporary file in the same directory, mode 0600, or the mode and owner of an existing regular PATH.
+ * A stream is written straight; a FIFO waits for a reader here. A symbolic link, a directory, or another device at PATH is refused (-ELOOP, -EISDIR,
+ * -EINVAL). */
 int writer_open(struct writer *w, const char *path, struct fault *fault);
+/* Whether writer_open() would open it, without a trace. 0 or -errno with *fault filled. */
+int writer_check(struct writer *w, const char *path, struct fault *fault);
 /* A stream that is the caller's (standard output, a socket). */
 void writer_open_fd(struct writer *w, int fd);
-/* Flushes, fsyncs and renames into place; on any error removes the temporary file. 0 or the first error. */
+/* Flushes, and of a file fsyncs and renames it into place; on any error removes the temporary file. 0 or the first error; a stream's reader that has
+ * gone away (-EPIPE) is none. */
 int writer_close(struct writer *w, struct fault *fault);
 /* Gives up: removes the temporary file. */
 void writer_abort(struct writer *w);
@@ -35,6 +45,8 @@ int writer_finish(struct writer *w, int err, struct fault *fault);
 /* What is written could not be made: err becomes the writer's error, unless it is 0 or there was one before. Returns the writer's error. */
 int writer_fail(struct writer *w, int err);
 
+/* Writes out what is in the buffer. */
+void writer_flush(struct writer *w);
 void writer_add(struct writer *w, const void *data, size_t bytes);
 void writer_puts(struct writer *w, const char *text);
 void writer_putc(struct writer *w, char c);

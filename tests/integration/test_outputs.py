@@ -2,8 +2,10 @@
 """Files: how they are named, what is refused before sampling begins, full disks, and what goes to the terminal."""
 import contextlib
 import ctypes
+import gzip
 import os
 import re
+import subprocess
 import time
 import unittest
 
@@ -42,10 +44,46 @@ class Outputs(cli.Folder):
         os.symlink("elsewhere", self.path("link"))
         self.refuse("folder", "directory")
         self.refuse("link", "symbolic link")
-        self.refuse("/dev/full", "not a regular file")
         self.refuse("missing/file", "No such file or directory")
         self.refuse("file/", "names no file" if not os.path.exists(self.path("file")) else "")
         self.assertEqual(sorted(os.listdir(self.folder)), ["folder", "link"])
+
+    def test_streams(self):
+        """What is no regular file is written straight: devices, FIFOs, what a shell hands us, standard output by another name."""
+        command = ["attach", str(self.target.pid), "-q", "-d", "0.3", "-f", "collapsed"]
+        done = self.sampled(*command, "-o", "/dev/null")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (cli.DONE, b"/dev/null\n", b""))
+        for name in ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"):
+            done = self.sampled(*command, "-o", name)
+            self.assertEqual((done.returncode, done.stderr), (cli.DONE, b""))
+            self.assertGreater(cli.samples(done.stdout), 10, "the profile, and not its name behind it")
+        done = self.sampled(*command, "-o", "/dev/full")
+        self.assert_error(done, cli.FAILED, "cannot write /dev/full: No space left on device")
+        script = "%s %s -o >(gzip > by-shell.gz; touch done)" % (support.SAMPLED, " ".join(command))
+        done = subprocess.run(["bash", "-c", script], cwd=self.folder, capture_output=True, timeout=60)
+        self.assertEqual((done.returncode, done.stderr), (cli.DONE, b""))
+        support.wait_until(lambda: os.path.exists(self.path("done")), "gzip is done")
+        with gzip.open(self.path("by-shell.gz")) as file:
+            self.assertGreater(cli.samples(file.read()), 10)
+        os.mkfifo(self.path("fifo"))
+        reader = subprocess.Popen(["cat", "fifo"], cwd=self.folder, stdout=subprocess.PIPE)
+        self.assertEqual(self.sampled(*command, "-o", "fifo").stdout, b"fifo\n")
+        self.assertGreater(cli.samples(reader.communicate(timeout=30)[0]), 10)
+        self.assertEqual(sorted(os.listdir(self.folder)), ["by-shell.gz", "done", "fifo"])
+        self.assert_error(self.sampled("attach", self.target.pid, "--record", "/dev/null"), cli.FAILED, "a recording is a regular file")
+        self.assert_error(self.sampled("attach", self.target.pid, "-f", "text", "-f", "svg", "-o", "/dev/null"), cli.USAGE,
+                          "-o /dev/null: a stream takes one format only")
+
+    def test_a_reader_that_has_read_enough(self):
+        """| head is no failure, and nothing is said."""
+        self.sampled("attach", self.target.pid, "-q", "-d", "0.3", "-o", "a.collapsed")
+        for command in ("attach %d -q -d 0.3 -f text -o -" % self.target.pid, "report a.collapsed", "convert a.collapsed -o - -f jsonl",
+                        "diff a.collapsed a.collapsed", "dump %d" % self.target.pid, "--help", "doctor",
+                        "attach %d -q -d 0.3 -o a.txt" % self.target.pid, "convert a.collapsed -o b.txt"):
+            with self.subTest(command=command):
+                script = "set -o pipefail; { sleep 0.1; exec %s %s; } | true" % (support.SAMPLED, command)
+                done = subprocess.run(["bash", "-c", script], cwd=self.folder, capture_output=True, timeout=60)
+                self.assertEqual((done.returncode, done.stdout, done.stderr), (cli.DONE, b"", b""))
 
     @support.need_root
     def test_no_right_to_write(self):

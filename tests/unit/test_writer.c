@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -129,9 +130,76 @@ Test(writer, refuses_links_directories_devices)
 	cr_assert_str_eq(fault.why, "it is a symbolic link");
 	cr_assert_eq(writer_open(&w, dir, &fault), -EISDIR);
 	cr_assert_eq(writer_open(&w, "/tmp/", &fault), -EISDIR);
-	cr_assert_eq(writer_open(&w, "/dev/null", &fault), -EINVAL);
 	cr_assert_eq(writer_open(&w, "/nowhere/at/all", &fault), -ENOENT);
 	cr_assert_eq(access(target, F_OK), -1);
+	cr_assert_eq(unlink(path), 0);
+	cr_assert_eq(symlink("/dev/null", path), 0);
+	cr_assert_eq(writer_open(&w, path, &fault), -ELOOP, "nor one to a stream");
+}
+
+Test(writer, streams_are_written_straight)
+{
+	int ends[2];
+	char text[16] = "", name[64];
+
+	cr_assert_not(writer_is_stream(path) || writer_is_stream(dir));
+	cr_assert(writer_is_stream("-") && writer_is_stdout("-") && writer_is_stdout("/dev/stdout"));
+	cr_assert_eq(writer_check(&w, "/dev/null", &fault), 0);
+	cr_assert_eq(writer_open(&w, "/dev/null", &fault), 0);
+	writer_puts(&w, "gone");
+	cr_assert_eq(writer_close(&w, &fault), 0);
+	cr_assert_eq(writer_open(&w, "/dev/full", &fault), 0);
+	writer_puts(&w, "no room");
+	cr_assert_eq(writer_close(&w, &fault), -ENOSPC);
+	cr_assert_eq(pipe(ends), 0);
+	snprintf(name, sizeof(name), "/dev/fd/%d", ends[1]);
+	cr_assert(writer_is_stream(name) && !writer_is_stdout(name));
+	cr_assert_eq(writer_check(&w, name, &fault), 0);
+	cr_assert_eq(writer_open(&w, name, &fault), 0);
+	writer_puts(&w, "through");
+	cr_assert_eq(writer_close(&w, &fault), 0);
+	cr_assert_eq(read(ends[0], text, sizeof(text)), 7);
+	cr_assert_str_eq(text, "through");
+	cr_assert_eq(fcntl(ends[1], F_SETFD, FD_CLOEXEC), 0);
+	cr_assert_eq(writer_open(&w, name, &fault), -EBADF, "one of our own");
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", ends[0]);
+	cr_assert_eq(writer_check(&w, name, &fault), -EBADF, "not for writing");
+	close(ends[0]);
+	close(ends[1]);
+	cr_assert_eq(writer_open(&w, name, &fault), -EBADF);
+}
+
+Test(writer, a_reader_that_has_read_enough_is_no_error)
+{
+	int ends[2];
+
+	signal(SIGPIPE, SIG_IGN);
+	cr_assert_eq(pipe(ends), 0);
+	close(ends[0]);
+	writer_open_fd(&w, ends[1]);
+	for (unsigned i = 0; i < 100000; i++)
+		writer_u64(&w, i);
+	cr_assert_eq(w.err, -EPIPE, "no more is made");
+	cr_assert_eq(writer_finish(&w, -EPIPE, &fault), 0);
+	close(ends[1]);
+}
+
+Test(writer, fifo, .description = "is opened once, when somebody reads it")
+{
+	char text[16] = "";
+	int reader;
+
+	cr_assert_eq(mkfifo(path, 0600), 0);
+	cr_assert(writer_is_stream(path));
+	reader = open(path, O_RDONLY | O_NONBLOCK);
+	cr_assert_eq(writer_check(&w, path, &fault), 0);
+	cr_assert_eq(read(reader, text, sizeof(text)), 0, "nobody has opened it yet");
+	cr_assert_eq(writer_open(&w, path, &fault), 0);
+	writer_puts(&w, "through");
+	cr_assert_eq(writer_close(&w, &fault), 0);
+	cr_assert_eq(read(reader, text, sizeof(text)), 7);
+	cr_assert_eq(entries(), 1, "it is still there, and nothing beside it");
+	close(reader);
 }
 
 Test(writer, full_disk_sticks_and_is_told)
