@@ -65,6 +65,18 @@ static int check_name(const char *path, struct fault *fault)
 	return 0;
 }
 
+/* By hand there is no service manager that makes /run/sampled. */
+static int no_bind(const char *path, int number, struct fault *fault)
+{
+	const char *slash = strrchr(path, '/');
+	char hint[128] = "";
+
+	if (number == ENOENT && slash && slash > path)
+		snprintf(hint, sizeof(hint), "mkdir %.*s, or name another place by --socket",
+		         (int)(slash - path < 80 ? slash - path : 80), path);
+	return fault_set(fault, -number, hint, "%s: %s", path, strerror(number));
+}
+
 /* Binds beside the name and moves it there, so that the name is never without a socket that listens. */
 static int bind_name(struct control_socket *s, struct fault *fault)
 {
@@ -81,7 +93,7 @@ static int bind_name(struct control_socket *s, struct fault *fault)
 	if (lstat(beside.sun_path, &made) == 0 && S_ISSOCK(made.st_mode))
 		unlink(beside.sun_path);
 	if (bind(s->fd, (const struct sockaddr *)&beside, sizeof(beside)) != 0)
-		return fault_set(fault, -errno, "", "%s: %s", beside.sun_path, strerror(errno));
+		return no_bind(s->path, errno, fault);
 	if (chmod(beside.sun_path, 0666) != 0 || listen(s->fd, BACKLOG) != 0 || lstat(beside.sun_path, &made) != 0 ||
 	    rename(beside.sun_path, s->path) != 0) {
 		err = fault_set(fault, -errno, "", "%s: %s", s->path, strerror(errno));

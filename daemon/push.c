@@ -9,6 +9,7 @@
 #include "daemon/error.h"
 #include "daemon/help.h"
 #include "daemon/option_table.h"
+#include "daemon/push_check.h"
 #include "daemon/push_config.h"
 #include "daemon/push_loop.h"
 #include "exporters/sandbox.h"
@@ -47,6 +48,10 @@ static int make_config(struct push_config *c, const struct push_options *o, stru
 		err = fault_set(fault, -EINVAL, "", "--type: goes with --url");
 	if (!err && path)
 		err = push_config_read(c, path, fault);
+	if (err == -ENOENT && path && !o->config)
+		fault_set(fault, err,
+		          "it says where to send: copy /usr/share/doc/sampled/examples/push.conf there, or use --url",
+		          "%s: %s", path, strerror(-err));
 	if (!err && o->url)
 		err = push_config_add(c, "url", type, o->url, fault);
 	if (!err && o->spool)
@@ -85,6 +90,11 @@ static int push(const struct push_options *o)
 	err = make_config(&config, o, &fault);
 	if (err)
 		return error_usage(&fault);
+	push_check_warn(&config);
+	if (o->check && push_check_files(&config, &fault)) {
+		push_config_release(&config);
+		return error_usage(&fault);
+	}
 	if (!o->check) {
 		err = confined_loop(&config, &options, &fault);
 		if (err && fault.err)

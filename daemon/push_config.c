@@ -11,6 +11,7 @@
 
 #include "daemon/ini.h"
 #include "daemon/parse.h"
+#include "daemon/push_secret.h"
 
 static const char control_path[] = "/run/sampled/control.sock";
 
@@ -92,6 +93,15 @@ static int take_path(char **to, const char *value, struct fault *fault)
 {
 	if (*value && *value != '/')
 		return fault_set(fault, -EINVAL, "it begins with a slash", "%s: not an absolute path", value);
+	return take_text(to, value, fault);
+}
+
+/* Whatever stands there is not repeated: it may be the credential itself. */
+static int take_secret(char **to, const char *value, struct fault *fault)
+{
+	if (*value && *value != '/' && (strchr(value, '/') || *value == '.'))
+		return fault_set(fault, -EINVAL, "the name of a file in " PUSH_SECRET_FOLDER ", or an absolute path",
+		                 "a credential is named by its file");
 	return take_text(to, value, fault);
 }
 
@@ -224,8 +234,8 @@ static int destination_entry(struct push_config *c, const struct ini_entry *e, s
 		{"tenant", d ? &d->tenant : NULL, take_text},
 		{"proxy", d ? &d->proxy : NULL, take_text},
 		{"ca-file", d ? &d->ca_file : NULL, take_path},
-		{"bearer-file", d ? &d->bearer_file : NULL, take_path},
-		{"password-file", d ? &d->password_file : NULL, take_path},
+		{"bearer-file", d ? &d->bearer_file : NULL, take_secret},
+		{"password-file", d ? &d->password_file : NULL, take_secret},
 	};
 
 	if (!d)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -31,6 +32,20 @@ static int take(struct push_secret *s, const char *bytes, size_t count, struct f
 	push_secret_release(s);
 	s->text = text;
 	return 0;
+}
+
+void push_secret_path(char *to, size_t room, const char *name)
+{
+	const char *folder = getenv("CREDENTIALS_DIRECTORY");
+
+	if (strchr(name, '/')) {
+		snprintf(to, room, "%s", name);
+		return;
+	}
+	snprintf(to, room, "%s/%s", folder ? folder : PUSH_SECRET_FOLDER, name);
+	/* Of a folder that was handed over as a whole, names begin with that of the folder: LoadCredential=credentials:… */
+	if (folder && access(to, F_OK) != 0)
+		snprintf(to, room, "%s/credentials_%s", folder, name);
 }
 
 int push_secret_read(struct push_secret *secret, const char *path, struct fault *fault)

@@ -4,6 +4,7 @@
 #define SAMPLED_DAEMON_PUSH_SECRET_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/stat.h>
 
 #include "base/fault.h"
@@ -17,6 +18,11 @@ struct push_secret {
 	bool was_said;
 };
 
+#define PUSH_SECRET_FOLDER "/etc/sampled/credentials"
+
+/* Where the file is that the configuration names: a name without a slash is one of those that the service manager hands over
+ * ($CREDENTIALS_DIRECTORY), or, where there is none, in PUSH_SECRET_FOLDER. */
+void push_secret_path(char *to, size_t room, const char *name);
 /* Brings it up to date. A regular file, of one line without control characters. 0 or -errno with *fault filled. */
 int push_secret_read(struct push_secret *secret, const char *path, struct fault *fault);
 /* Overwrites and frees it. */

@@ -2,6 +2,7 @@
 #include "daemon/push_setup.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -28,10 +29,14 @@ static size_t take_answer(char *data, size_t size, size_t count, void *context)
 	return s->answer_cut ? 0 : bytes;
 }
 
-static int read_secret(struct push_sender *s, struct push_secret *secret, const char *path, struct fault *fault)
+static int read_secret(struct push_sender *s, struct push_secret *secret, const char *name, struct fault *fault)
 {
 	struct fault why = {0};
-	int err = push_secret_read(secret, path, &why);
+	char path[PATH_MAX];
+	int err;
+
+	push_secret_path(path, sizeof(path), name);
+	err = push_secret_read(secret, path, &why);
 
 	if (err)
 		return fault_set(fault, err, why.hint, "cannot read %s: %s", path, why.why);

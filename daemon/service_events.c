@@ -101,6 +101,7 @@ static void use_config(struct service *s, struct config *config, struct triggers
 	history_set_memory(collector_lock(s->collector), config->budget.memory_bytes);
 	collector_unlock(s->collector);
 	s->governor.budget = config->budget.cpu;
+	triggers_carry_over(triggers, s->triggers);
 	triggers_free(s->triggers);
 	s->triggers = triggers;
 	config_free(s->own_config);

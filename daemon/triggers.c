@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 
@@ -56,6 +57,35 @@ void triggers_free(struct triggers *t)
 		return;
 	free(t->firings);
 	free(t);
+}
+
+/* The trigger of that name; config->trigger_count: there is none. */
+static size_t find_trigger(const struct config *config, const char *name)
+{
+	size_t i = 0;
+
+	while (i < config->trigger_count && strcmp(config->triggers[i].name, name) != 0)
+		i++;
+	return i;
+}
+
+void triggers_carry_over(struct triggers *to, const struct triggers *from)
+{
+	to->unfollowed = from->unfollowed;
+	for (size_t i = 0; i < from->config->trigger_count; i++) {
+		size_t now = find_trigger(to->config, from->config->triggers[i].name);
+
+		if (now < to->config->trigger_count)
+			to->firings[now] = from->firings[i];
+	}
+	for (size_t i = 0; i < from->count; i++) {
+		size_t now = find_trigger(to->config, from->config->triggers[from->followed[i].trigger].name);
+
+		if (now == to->config->trigger_count)
+			continue;
+		to->followed[to->count] = from->followed[i];
+		to->followed[to->count++].trigger = now;
+	}
 }
 
 struct trigger_counts triggers_counts(const struct triggers *t, size_t trigger)

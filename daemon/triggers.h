@@ -42,6 +42,8 @@ struct trigger_due {
 /* The configuration must outlive it. 0 or -ENOMEM. */
 int triggers_new(struct triggers **ret_triggers, const struct config *config);
 void triggers_free(struct triggers *triggers);
+/* Triggers of the same names go on where they were in another configuration: what they counted, when they fired, whom they follow. */
+void triggers_carry_over(struct triggers *to, const struct triggers *from);
 
 /* Slices of a target come in the order of time. due() is called for each dump that is to be made now. */
 void triggers_feed(struct triggers *triggers, const struct trigger_slice *slice,

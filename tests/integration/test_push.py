@@ -470,7 +470,8 @@ class Configuration(Push):
         return self.sampled("push", "--check", "--config", self.path("push.conf"))
 
     def test_check(self):
-        good = "[destination a]\ntype = otlp\nurl = https://collector.example:4318\ntimeout = 5s\n[metrics]\nlisten = [::1]:9464\n"
+        good = "[spool]\ndirectory = %s\n[destination a]\ntype = otlp\nurl = https://collector.example:4318\ntimeout = 5s\n[metrics]\nlisten = [::1]:9464\n" % self.spool
+        os.chmod(self.spool, 0o777)
         done = self.check(good)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, b"", b""))
         for text, *why in (("", "there is no destination"), (good + "[destination b]\ntype = otlp\n", "destination b has no url"),
@@ -485,6 +486,40 @@ class Configuration(Push):
                 done = self.check(text)
                 self.assert_error(done, cli.USAGE, *why)
                 self.assertNotIn(b"secret", done.stderr)
+
+    def test_check_looks_at_files(self):
+        """As the user that the service is; what it says does not hold the credential."""
+        os.chmod(self.spool, 0o777)
+        secret = self.path("token")
+        with open(secret, "w") as file:
+            file.write("hunter2")
+        text = "[spool]\ndirectory = %s\n[destination a]\ntype = otlp\nurl = %%s\nbearer-file = %%s\n" % self.spool
+        os.chmod(secret, 0o644)
+        done = self.check(text % ("https://collector.example", secret))
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        done = self.check(text % ("http://collector.example", secret))
+        self.assertEqual(done.returncode, 0)
+        self.assertIn(b"push to a: its credential goes over plain http", done.stderr)
+        self.assertEqual(self.check(text % ("http://127.0.0.1:9", secret)).stderr, b"")
+        if os.geteuid() == 0:
+            os.chmod(secret, 0o600)
+            self.assert_error(self.check(text % ("https://x", secret)), cli.USAGE, "cannot read " + secret, "/etc/sampled/credentials")
+            os.chmod(secret, 0o644)
+            os.chmod(self.spool, 0o700)
+            self.assert_error(self.check(text % ("https://x", secret)), cli.USAGE, "cannot use the spool")
+            os.chmod(self.spool, 0o777)
+        self.assert_error(self.check(text % ("https://x", "no-such-name")), cli.USAGE, "cannot read /etc/sampled/credentials/no-such-name")
+        done = self.check(text % ("https://x", "hunter2/x"))
+        self.assert_error(done, cli.USAGE, "a credential is named by its file")
+        self.assertNotIn(b"hunter2", done.stderr)
+        with unittest.mock.patch.dict(os.environ, CREDENTIALS_DIRECTORY=self.folder):
+            self.assertEqual(self.check(text % ("https://x", "token")).returncode, 0)
+            os.rename(secret, self.path("credentials_token"))
+            self.assertEqual(self.check(text % ("https://x", "token")).returncode, 0)
+
+    @unittest.skipIf(os.path.exists("/etc/sampled/push.conf"), "this machine has a configuration")
+    def test_a_fresh_machine(self):
+        self.assert_error(self.sampled("push", "--check"), cli.USAGE, "/etc/sampled/push.conf: No such file", "copy /usr/share/doc/sampled/examples/push.conf")
 
     def test_a_spool_that_is_not_there(self):
         done = self.sampled("push", "--spool", self.path("nothing"), "--url", "http://127.0.0.1:9")

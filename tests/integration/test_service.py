@@ -6,6 +6,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 import unittest
 
@@ -164,6 +165,28 @@ class Kept(unittest.TestCase):
                 self.assertIn(str(busy.pid), name)
                 self.assertIn("hot", name)
                 self.assertIn("work_hard", functions(lines))
+
+    def test_a_socket_in_a_folder_that_is_not_there(self):
+        """As /run/sampled, which the unit makes."""
+        with tempfile.TemporaryDirectory() as folder:
+            config = os.path.join(folder, "sampled.conf")
+            with open(config, "w") as file:
+                file.write("[dump]\ndirectory = %s\n" % folder)
+            done = support.sampled("daemon", "--config", config, "--socket", folder + "/none/control.sock")
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stderr.decode(), "sampled: cannot start: %s/none/control.sock: No such file or directory (mkdir %s/none, or name another "
+                         "place by --socket)\n" % (folder, folder))
+
+    def test_a_reload_keeps_what_triggers_did(self):
+        """What they counted, and that they fired not long ago."""
+        more = "[trigger hot]\ncpu = 1%\nfor = 1s\nevery = 10m\n"
+        with support.Target(support.newest(), "resting.py", 0.001, 1000) as busy, Service(of(busy), more) as service:
+            support.wait_until(service.dumped, "the trigger has fired", 30, service.said)
+            service.write("[trigger other]\ncpu = 90%\nfor = 1h\n" + more)
+            self.assertEqual(service.ctl("reload").returncode, 0)
+            time.sleep(4)
+            fired = {trigger["name"]: trigger["fired"] for trigger in service.json("status")["triggers"]}
+            self.assertEqual((fired, len(service.dumped())), ({"other": 0, "hot": 1}, 1))
 
     def test_the_budget(self):
         """What costs too much is slowed down, and says so."""

@@ -38,6 +38,20 @@ PUSH = """[destination nobody]
 type = pyroscope
 url = http://127.0.0.1:9
 """
+STORED = """[destination store]
+type = pyroscope
+url = http://127.0.0.1:8040
+bearer-file = %s
+"""
+STORE = """import http.server
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        print(self.headers["Authorization"], flush=True)
+        self.send_response(200)
+        self.end_headers()
+http.server.HTTPServer(("127.0.0.1", 8040), Handler).serve_forever()
+"""
 READER_CAPABILITIES = "%016x" % (1 << 2 | 1 << 19)
 
 
@@ -161,10 +175,19 @@ class Service(unittest.TestCase):
         pid = self.pid("sampled")
         self.configure("/etc/sampled/conf.d/test.conf", "[service]\nrate = fast\n")
         self.addCleanup(self.configure, "/etc/sampled/conf.d/test.conf", CONFIG % 49)
-        self.machine.run("systemctl", "reload", "sampled", check=False)
+        self.assertNotEqual(self.machine.run("systemctl", "reload", "sampled", check=False).returncode, 0)
         support.wait_until(lambda: "conf.d/test.conf:2: rate = fast" in self.machine.journal("sampled"), "file and line in the journal")
         self.assertEqual(self.pid("sampled"), pid)
         self.assertIn(self.target, self.listed())
+        self.assertEqual(self.machine.show("sampled", "ActiveState"), {"ActiveState": "active"})
+
+    def test_it_comes_back_however_often_it_is_killed(self):
+        restarts = int(self.machine.show("sampled", "NRestarts")["NRestarts"])
+        for count in range(1, 8):
+            self.machine.run("kill", "-KILL", self.pid("sampled"))
+            support.wait_until(lambda count=count: int(self.machine.show("sampled", "NRestarts")["NRestarts"]) == restarts + count and
+                               self.pid("sampled"), "it is started again: " + self.machine.journal("sampled"))
+        support.wait_until(lambda: self.target in self.listed(), "the target is profiled again")
 
     def test_who_stops_living_is_killed_and_started_again(self):
         drop_in = "/run/systemd/system/sampled.service.d"
@@ -205,6 +228,27 @@ class Service(unittest.TestCase):
         support.wait_until(lambda: ".spool" in self.machine.run("ls", "/var/spool/sampled").stdout, "files in the spool")
         self.assertRegex(self.machine.run("sh", "-c", "stat --format='%A %G' /var/spool/sampled/*.spool").stdout, "(-rw-rw---- sampled\n)+")
         support.wait_until(lambda: "127.0.0.1" in self.machine.journal("sampled-push"), "why nothing is sent")
+
+    def test_a_credential_of_roots_reaches_the_store(self):
+        """The sender's user may not read it; systemd hands it over. `push --check` sees the same."""
+        self.machine.run("mkdir", "-p", "/etc/sampled/credentials")
+        self.configure("/etc/sampled/credentials/token", "s3cret\n")
+        self.machine.run("chmod", "600", "/etc/sampled/credentials/token")
+        self.addCleanup(self.machine.run, "rm", "-r", "/etc/sampled/credentials")
+        self.addCleanup(self.configure, "/etc/sampled/push.conf", PUSH)
+        self.configure("/etc/sampled/push.conf", STORED % "/etc/sampled/credentials/token")
+        done = self.machine.run("sampled", "push", "--check", check=False)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("Permission denied (sampled-push.service has a user of its own: put the file into /etc/sampled/credentials", done.stderr)
+        self.configure("/etc/sampled/push.conf", STORED % "token")
+        self.machine.run("sampled", "push", "--check")
+        self.configure("/opt/store.py", STORE)
+        self.machine.run("systemd-run", "--unit=store", SYSTEM_PYTHON, "/opt/store.py")
+        self.addCleanup(self.machine.run, "systemctl", "stop", "store")
+        self.machine.start_units("sampled-push")
+        self.addCleanup(self.machine.run, "systemctl", "stop", "sampled-push")
+        support.wait_until(lambda: "Bearer s3cret" in self.machine.journal("store"), "the store is shown it: " + self.machine.journal("sampled-push"))
+        self.assertNotIn("s3cret", self.machine.journal("sampled-push"))
 
 
 if __name__ == "__main__":

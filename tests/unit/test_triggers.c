@@ -28,19 +28,23 @@ static double share_of(void *context, const char *function)
 
 static void start(size_t count)
 {
-	static char hot[] = "hot";
+	static char hot[] = "hot", names[3][2] = {"a", "b", "c"};
 
-	of[0] = (struct config_trigger){.kind = TRIGGER_CPU,
+	of[0] = (struct config_trigger){.name = names[0],
+	                                .kind = TRIGGER_CPU,
 	                                .above = 0.8,
 	                                .for_ns = 30 * NS_PER_S,
 	                                .every_ns = 600 * NS_PER_S,
 	                                .last_ns = 60 * NS_PER_S};
-	of[1] = (struct config_trigger){
-		.kind = TRIGGER_GIL_WAIT, .above = 0.5, .for_ns = 10 * NS_PER_S, .every_ns = NS_PER_S};
+	of[1] = (struct config_trigger){.name = names[1],
+	                                .kind = TRIGGER_GIL_WAIT,
+	                                .above = 0.5,
+	                                .for_ns = 10 * NS_PER_S,
+	                                .every_ns = NS_PER_S};
 	of[1].rule_names.count = 1;
 	of[1].rules[0] = 7;
 	of[2] = (struct config_trigger){
-		.kind = TRIGGER_FUNCTION, .function = hot, .above = 0.2, .for_ns = 1, .every_ns = 1};
+		.name = names[2], .kind = TRIGGER_FUNCTION, .function = hot, .above = 0.2, .for_ns = 1, .every_ns = 1};
 	config = (struct config){.triggers = of, .trigger_count = count};
 	cr_assert_eq(triggers_new(&triggers, &config), 0);
 	due_count = 0;
@@ -82,6 +86,28 @@ Test(triggers, fire_after_so_long_and_not_again_at_once)
 	cr_assert_eq(feed(1, 62, 0.9), 1, "it is still above when `every` is over");
 	cr_assert_eq(triggers_counts(triggers, 0).fired, 2);
 	cr_assert_eq(triggers_counts(triggers, 0).suppressed, 0, "the same time above");
+}
+
+Test(triggers, another_configuration_goes_on_where_the_one_before_was)
+{
+	struct config_trigger others[2];
+	struct config other = {.triggers = others, .trigger_count = 2};
+	struct triggers *after;
+
+	start(3);
+	cr_assert_eq(feed(1, 0, 0.9) + feed(1, 1, 0.9) + feed(1, 2, 0.9), 1);
+	cr_assert_eq(feed(2, 3, 0.9) + feed(2, 4, 0.9), 0);
+	others[0] = of[1]; /* and the third is gone */
+	others[1] = of[0];
+	cr_assert_eq(triggers_new(&after, &other), 0);
+	triggers_carry_over(after, triggers);
+	triggers_free(triggers);
+	triggers = after;
+	cr_expect_eq(triggers_counts(triggers, 0).fired, 0);
+	cr_expect_eq(triggers_counts(triggers, 1).fired, 1);
+	cr_expect_eq(feed(2, 5, 0.9), 0, "it fired not long ago");
+	cr_expect_eq(triggers_counts(triggers, 1).suppressed, 1,
+	             "the other was above for long enough, before and after");
 }
 
 Test(triggers, one_slice_below_begins_anew)
