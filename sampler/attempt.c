@@ -50,8 +50,8 @@ bool sample_is_gone(const struct target *target, const struct thread *t)
 	return t->tid == 0 && target->tids_known;
 }
 
-/* A thread state without frames is no thread of its own when it never had any (that thread has not begun), or has its creator's ids
- * (of a subinterpreter that stands idle, 3.8 to 3.12). */
+/* A thread state without frames is no thread of its own when it has the ids of another one: of its creator, until its own thread begins (to 3.11), or
+ * for good (of a subinterpreter that stands idle, 3.8 to 3.12). Else it is a thread that runs no Python. */
 bool sample_is_shadow(const struct target *target, const struct thread *t)
 {
 	if (t->seen.depth > 0)
@@ -59,5 +59,5 @@ bool sample_is_shadow(const struct target *target, const struct thread *t)
 	for (uint32_t i = 0; i < target->thread_count; i++)
 		if (target->threads[i] != t && target->threads[i]->thread_id == t->thread_id)
 			return true;
-	return !t->begun;
+	return false;
 }

@@ -12,7 +12,6 @@
 #define ATTEMPTS      6u /* at one sample: the guess of what to read grows, or the thread blocks and wakes all the time */
 #define NAP_NS        (10 * NS_PER_US) /* after a second attempt that failed, twice as long; doubled after each further one */
 #define LATER_NS      (100 * NS_PER_MS) /* so long a sample waits for one that is taken of a thread that stands */
-#define EMPTY_NS      (100 * NS_PER_MS)
 
 static void count_merged(struct target *target, enum merged merged, uint32_t count)
 {
@@ -85,21 +84,6 @@ static bool take_again(struct target *target, struct thread *t, struct sample *s
 	if (target->exact->modules)
 		count_merged(target, t->exact->merged, sample->count);
 	return true;
-}
-
-/* A thread that has had frames and has none is ending, mostly: only where it stays so that is what is shown. With C frames it is never
- * empty. */
-static bool is_ending(const struct target *target, struct thread *t, uint64_t now_ns)
-{
-	if (target->exact->modules)
-		return false;
-	if (t->seen.depth > 0 || !t->begun) {
-		t->exact->t_empty_ns = 0;
-		return false;
-	}
-	if (t->exact->t_empty_ns == 0)
-		t->exact->t_empty_ns = now_ns;
-	return now_ns - t->exact->t_empty_ns < EMPTY_NS;
 }
 
 /* A thread that is stopped again at once has not run one instruction of its own: it stands in the middle of the same change. */
@@ -207,7 +191,7 @@ bool exact_take_late(struct target *target, struct stop *stop)
 	stop_release(target->exact->stopper, stop, &target->facts);
 	if (!err)
 		err = recheck_stack(target, t, w.now_ns);
-	if (!err && (sample_is_shadow(target, t) || is_ending(target, t, w.now_ns)))
+	if (!err && sample_is_shadow(target, t))
 		err = -ESRCH;
 	if (!err)
 		err = status_of(target, t, &w, &t->exact->waiting.status);
@@ -292,8 +276,6 @@ void exact_sample(struct target *target, struct thread *t, struct walker *w)
 		t->exact->stood = false;
 		return;
 	}
-	if (!err && is_ending(target, t, w->now_ns))
-		err = -ESRCH;
 	target->facts.attempts++;
 	if (!err)
 		stand_for_waiting(target, t, &sample);

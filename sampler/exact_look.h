@@ -22,7 +22,6 @@ struct exact_thread {
 	enum merged merged;
 	uint32_t stack_bytes;  /* how much of its stack the next sample copies */
 	raddr_t stack_end;     /* beyond it nothing could be read; 0: not met yet */
-	uint64_t t_empty_ns;   /* since when it has had no Python frame; 0: it has some */
 	struct pystack last;   /* the latest sample, of both kinds */
 	struct sample waiting; /* samples for which a stop is to come late; count 0: none */
 };

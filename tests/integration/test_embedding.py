@@ -40,5 +40,31 @@ class Forked(unittest.TestCase):
             self.assertEqual([thread["tid"] for thread in dump(child)], [child])
 
 
+@support.each_python
+class Idle(unittest.TestCase):
+    """A thread that runs no Python is one, with an empty stack, and with C frames where these are asked for."""
+
+    def check_empty_stack(self, python):
+        with embedding.Program(python, "embedding", "idle") as target:
+            for options in ((), ("--blocking",)):
+                with self.subTest(options=options):
+                    (thread,) = profile(target, target.pid, *options).threads
+                    self.assertEqual((thread.tid, len(thread.nodes)), (target.pid, 1))
+                    self.assertEqual((thread.share("idle"), thread.share("unknown")), (1, 0))
+            (thread,) = dump(target.pid)
+            self.assertEqual((thread["tid"], thread["sampled"], thread["frames"]), (target.pid, True, []))
+            if python.version >= (3, 8):
+                (thread,) = profile(target, target.pid, "--native").threads
+                self.assertIn("wait_in_c", [node.name for node in thread.nodes])
+
+    @support.on(support.few)
+    def check_run(self, python):
+        with embedding.Program(python, "embedding", "idle") as target:
+            command = target.command("embedding") + ["idle", str(support.LIFE_S)]
+            done = support.sampled("run", "-f", "collapsed", "-o", target.path("out"), "--", *command)
+            lines = [line for line in support.read_collapsed(target.path("out")) if not line.frames]
+            self.assertEqual([line.tid > 0 for line in lines], [True], done.stderr)
+
+
 if __name__ == "__main__":
     unittest.main()

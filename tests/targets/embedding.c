@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program in C with a Python in it: embedding fork|idle. Compiled by a test against each interpreter whose headers are there.
+/* A program in C with a Python in it: embedding fork|idle [SECONDS]. Compiled by a test against each interpreter whose headers are there.
  *   fork  forks in C with the GIL held, without PyOS_AfterFork_Child(), as uWSGI does; READY says {"child": pid}. The parent has a thread
  *         "left_behind", the child has one thread only, which works in work() and returns to C in between
- *   idle  waits in wait_in_c() for good, without a Python frame and without the GIL */
+ *   idle  waits in wait_in_c(), for good or until an alarm ends it, without a Python frame and without the GIL */
 #include <Python.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -46,5 +47,7 @@ __attribute__((noinline)) static int wait_in_c(void)
 int main(int argc, char **argv)
 {
 	Py_Initialize();
+	if (argc > 2)
+		alarm((unsigned)atoi(argv[2]));
 	return argc > 1 && strcmp(argv[1], "fork") == 0 ? work_after_fork() : wait_in_c();
 }
