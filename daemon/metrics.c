@@ -106,6 +106,10 @@ static void print_targets(const struct service_status *status, struct buf *to)
 	add_real(to, "sampled_rate_hertz", "gauge", "Ticks a second now, of all processes.", now_hz);
 	add_gauge(to, "sampled_processes", "Processes of the host that are known.", status->processes);
 	add_gauge(to, "sampled_other_processes", "Processes known to be no Python.", status->not_python);
+	add_gauge(to, "sampled_open_files", "File descriptors of the service.", status->open_files);
+	add_gauge(to, "sampled_max_files", "How many it may have.", status->max_files);
+	add_gauge(to, "sampled_starved_processes", "Processes that are not looked at, for want of file descriptors.",
+	          status->starved);
 }
 
 static void print_cost(const struct service_status *status, struct buf *to)

@@ -13,6 +13,7 @@
 #include "daemon/control_options.h"
 #include "daemon/error.h"
 #include "daemon/help.h"
+#include "daemon/limits.h"
 #include "daemon/parse.h"
 #include "daemon/service_log.h"
 #include "daemon/service_state.h"
@@ -178,9 +179,12 @@ static int make_status(struct service *s, struct service_status *ret_status)
 	(void)history_each_process(collector_lock(s->collector), add_facts, &g);
 	collector_unlock(s->collector);
 	free(g.places);
+	limits_count_files(&status.open_files, &status.max_files);
 	for (size_t i = 0; i < watch_count(s->watch); i++)
-		status.not_python += watch_at(s->watch, i)->state == WATCH_LOOKED ||
-		                     watch_at(s->watch, i)->state == WATCH_KERNEL;
+		status.starved += watch_at(s->watch, i)->state == WATCH_FAILED && watch_at(s->watch, i)->starved;
+	for (size_t i = 0; i < watch_count(s->watch); i++)
+		status.not_python +=
+			watch_at(s->watch, i)->state == WATCH_LOOKED || watch_at(s->watch, i)->state == WATCH_KERNEL;
 	for (size_t i = 0; i < c->rule_count; i++)
 		rules[i] = c->rules[i].name;
 	for (size_t i = 0; i < c->trigger_count; i++) {
@@ -232,7 +236,8 @@ static void answer_status(struct service *s, const struct control_request *reque
 
 static void refuse(struct control_reply *reply, const char *what)
 {
-	control_reply_error(reply, "cannot %s: not permitted (users may see and steer their own processes, root all)", what);
+	control_reply_error(reply, "cannot %s: not permitted (users may see and steer their own processes, root all)",
+	                    what);
 	control_reply_end(reply, EXIT_NOT_PERMITTED);
 }
 
@@ -346,8 +351,9 @@ static void answer_reload(struct service *s, const struct control_request *reque
 		return;
 	}
 	if (service_reload(s)) {
-		control_reply_error(reply, "cannot reload: the configuration has mistakes, the one before stays in force "
-		                           "(sampled daemon --check)");
+		control_reply_error(reply,
+		                    "cannot reload: the configuration has mistakes, the one before stays in force "
+		                    "(sampled daemon --check)");
 		control_reply_end(reply, EXIT_FAILED);
 		return;
 	}

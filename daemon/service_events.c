@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "daemon/limits.h"
 #include "daemon/notify.h"
 #include "daemon/service_log.h"
 #include "daemon/service_state.h"
@@ -67,8 +68,8 @@ static void give_sign(struct service *s, uint64_t now_ns)
 		return;
 	s->beats = beats;
 	s->next_watchdog_ns = now_ns + s->watchdog_ns / 3;
-	snprintf(state, sizeof(state), "WATCHDOG=1\nSTATUS=%zu processes profiled, %.2f %% of a core used", count_sampled(s),
-	         s->governor.share * 100);
+	snprintf(state, sizeof(state), "WATCHDOG=1\nSTATUS=%zu processes profiled, %.2f %% of a core used",
+	         count_sampled(s), s->governor.share * 100);
 	(void)notify_send(state);
 }
 
@@ -174,7 +175,9 @@ static void take_event(struct service *s, uint64_t data)
 		service_take_mark(s);
 		break;
 	case EVENT_CONTROL:
+		limits_free_files();
 		control_step(s->control);
+		limits_keep_files();
 		break;
 	case EVENT_PROCESS:
 		watch_exited(s->watch, (pid_t)(uint32_t)data);
@@ -195,6 +198,7 @@ void service_serve(struct service *s)
 {
 	struct epoll_event events[EVENTS];
 
+	limits_keep_files();
 	while (!s->stopping) {
 		uint64_t due_ns = watch_step(s->watch);
 		int count = epoll_wait(s->epoll_fd, events, EVENTS, timeout_ms(due_ns));

@@ -44,6 +44,8 @@ struct service_status {
 	const char *const *rules; /* of the configuration, each once: what is counted by rule */
 	size_t rule_count;
 	uint64_t processes, not_python; /* known now; those of them that are none */
+	uint64_t open_files, max_files; /* descriptors of the service; 0: not known */
+	uint64_t starved;               /* processes that were not looked at, for want of descriptors */
 	struct rec_facts total;         /* of all targets, those that have ended too; without target and times */
 	uint64_t ring_dropped;          /* records */
 	double cpu_budget, cpu_share;   /* of one core; budget 0: none. The share is of the last 10 s */

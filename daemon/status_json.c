@@ -145,6 +145,10 @@ void status_print_json(const struct service_status *status, const struct status_
 	add_states(status, view, to);
 	add_number(to, ",", "processes", status->processes);
 	add_number(to, ",", "not_python", status->not_python);
+	add_number(to, ",\"descriptors\":{", "open", status->open_files);
+	add_number(to, ",", "max", status->max_files);
+	add_number(to, ",", "starved", status->starved);
+	buf_putc(to, '}');
 	buf_puts(to, ",\"total\":");
 	add_facts(to, &status->total);
 	add_number(to, ",", "ring_dropped", status->ring_dropped);

@@ -8,7 +8,7 @@
 #include "daemon/service_status.h"
 #include "exporters/facts.h"
 
-enum { NAME_COLUMNS = 16, RULE_COLUMNS = 14, REST_COLUMNS = 200 };
+enum { REASONS_MAX = 6, NAME_COLUMNS = 16, RULE_COLUMNS = 14, REST_COLUMNS = 200 };
 
 const char *const target_state_names[TARGET_STATES] = {
 	[TARGET_SAMPLED] = "sampled",
@@ -139,6 +139,41 @@ static void print_cost(const struct service_status *status, struct buf *to)
 	     status->memory_budget_bytes ? mib_text(status->memory_budget_bytes) : "none");
 }
 
+/* Why what failed is not sampled, each reason once. */
+static void print_failures(const struct service_status *status, const struct status_view *view, struct buf *to)
+{
+	struct {
+		const char *why;
+		uint64_t count;
+	} reasons[REASONS_MAX] = {{0}};
+	size_t count = 0;
+	uint64_t others = 0;
+
+	for (size_t i = 0; i < status->target_count; i++) {
+		const struct target_status *target = &status->targets[i];
+		size_t r = 0;
+
+		if (target->state != TARGET_FAILED || !is_shown(target, view) || !target->why)
+			continue;
+		while (r < count && strcmp(reasons[r].why, target->why) != 0)
+			r++;
+		if (r == REASONS_MAX) {
+			others++;
+			continue;
+		}
+		reasons[r].why = target->why;
+		reasons[r].count++;
+		count = r == count ? count + 1 : count;
+	}
+	for (size_t r = 0; r < count; r++) {
+		buf_printf(to, "%-12s%s: ", r ? "" : "not sampled", count_text(reasons[r].count));
+		utf8_fit(to, reasons[r].why, REST_COLUMNS, false);
+		buf_putc(to, '\n');
+	}
+	if (others)
+		line(to, "", "%s: other reasons (sampled ctl list)", count_text(others));
+}
+
 void status_print(const struct service_status *status, const struct status_view *view, struct buf *to)
 {
 	uint64_t counts[TARGET_STATES], seen = 0;
@@ -154,6 +189,12 @@ void status_print(const struct service_status *status, const struct status_view 
 	     seen < status->target_count ? " (those of others are not shown)" : "");
 	line(to, "processes", "%s, of which %s no Python", count_text(status->processes),
 	     count_text(status->not_python));
+	print_failures(status, view, to);
+	if (status->max_files)
+		line(to, "descriptors", "%s of %s", count_text(status->open_files), count_text(status->max_files));
+	if (status->starved)
+		line(to, "", "%s processes are not looked at for want of them (raise LimitNOFILE=, or ulimit -n)",
+		     count_text(status->starved));
 	line(to, "samples", "%s", count_text(status->total.samples));
 	print_losses(status, to);
 	print_cost(status, to);

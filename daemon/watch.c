@@ -12,15 +12,16 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "daemon/limits.h"
 #include "daemon/watch_state.h"
 #include "sampler/procfs.h"
 
 enum {
 	SCAN_MS = 900,
 	SCAN_FULL_MS = 10000, /* though no process was made since the last time: for those that have gone */
-	SCAN_REST = 50, /* times the CPU time of a scan: it gets a fiftieth of one CPU at most */
+	SCAN_REST = 50,       /* times the CPU time of a scan: it gets a fiftieth of one CPU at most */
 	STAT_BYTES_MAX = 1 << 20,
-	STEP_MS = 20,   /* then others have their turn */
+	STEP_MS = 20, /* then others have their turn */
 };
 
 int watch_new(struct watch **ret_watch, const struct watch_options *options)
@@ -217,7 +218,9 @@ static void scan_if_due(struct watch *w, uint64_t now_ns)
 	}
 	w->next_full_scan_ns = now_ns + SCAN_FULL_MS * NS_PER_MS;
 	used_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID); /* waiting for a CPU costs nobody anything */
+	limits_free_files();
 	(void)scan(w);
+	limits_keep_files();
 	rest_ns = (clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - used_ns) * SCAN_REST;
 	if (rest_ns < SCAN_MS * NS_PER_MS)
 		rest_ns = SCAN_MS * NS_PER_MS;

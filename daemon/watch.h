@@ -50,6 +50,7 @@ struct watched {
 	uint32_t version;
 	struct watched_about about;
 	char *why; /* of WATCH_FAILED; owned, or NULL */
+	bool starved; /* … it was not even looked at, for want of descriptors */
 	uint64_t pause_ns, next_ns, patience_ns;
 	uint64_t sampled_ns; /* since when */
 };

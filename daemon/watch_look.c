@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "daemon/limits.h"
 #include "daemon/opening.h"
 #include "daemon/service_log.h"
 #include "daemon/watch_state.h"
@@ -19,7 +20,12 @@
 #define PAUSE_STARTING_NS (10 * NS_PER_MS)
 #define PATIENCE_NS       (5 * NS_PER_S)  /* a Python gets to be ready */
 #define STEADY_NS         (10 * NS_PER_S) /* one that was sampled for so long is looked at again at once */
-#define KERNEL_THREAD     0x00200000u     /* PF_KTHREAD, include/linux/sched.h */
+#define STARVED_SAID_NS   (60 * NS_PER_S)
+#define KERNEL_THREAD     0x00200000u /* PF_KTHREAD, include/linux/sched.h */
+
+enum {
+	OPENING_FILES = 6
+}; /* that must be left when a process is opened: some for the moment, some for as long as it is sampled */
 
 void watched_close(struct watched *item)
 {
@@ -62,6 +68,14 @@ static void wait_longer(struct watched *item, enum watch_state state)
 	item->pause_ns = item->pause_ns * 2 < PAUSE_MOST_NS ? item->pause_ns * 2 : PAUSE_MOST_NS;
 }
 
+static void set_failed(struct watched *item, const char *why, bool starved)
+{
+	free(item->why);
+	item->why = strdup(why);
+	item->starved = starved;
+	wait_longer(item, WATCH_FAILED);
+}
+
 static void fail(struct watched *item, const struct fault *fault)
 {
 	char why[sizeof(fault->why) + sizeof(fault->hint) + 4];
@@ -70,9 +84,30 @@ static void fail(struct watched *item, const struct fault *fault)
 	/* Said once, and again when the reason is another. */
 	if (!item->why || strcmp(item->why, why) != 0)
 		service_log("cannot profile process %d: %s", (int)item->pid, why);
-	free(item->why);
-	item->why = strdup(why);
-	wait_longer(item, WATCH_FAILED);
+	set_failed(item, why, false);
+}
+
+static bool is_short_of_files(int err)
+{
+	return err == -EMFILE || err == -ENFILE;
+}
+
+/* It may be a Python or not: it cannot be looked at now, and is not forgotten. */
+static int starve(struct watch *w, struct watched *item)
+{
+	static const char why[] = "too few file descriptors are left to look at it (raise LimitNOFILE=, or ulimit -n)";
+	uint64_t now_ns = clock_now_ns();
+
+	if (item->state == WATCH_SAMPLED) { /* it was only asked whether it is the same */
+		item->next_ns = now_ns + PAUSE_FIRST_NS;
+		return 0;
+	}
+	if (!w->starved_said_ns || now_ns - w->starved_said_ns >= STARVED_SAID_NS) {
+		service_log("cannot profile process %d, and maybe others: %s", (int)item->pid, why);
+		w->starved_said_ns = now_ns;
+	}
+	set_failed(item, why, true);
+	return 0;
 }
 
 /* Another process has its number: nothing of the one before is left, least of all whose it was. */
@@ -95,12 +130,19 @@ static void become(struct watch *w, struct watched *item, const struct proc_stat
 	watch_look_soon(item);
 }
 
-/* Whether it is still there; it may be another one with its number by now. 0 or -ESRCH. */
+/* Whether it is still there; it may be another one with its number by now. 0, -ESRCH, or that it cannot be asked. */
 static int check_identity(struct watch *w, struct watched *item)
 {
 	struct proc_stat stat;
 	int err = proc_stat_read(&stat, item->pid, 0);
 
+	if (is_short_of_files(err)) {
+		limits_free_files(); /* for the moment */
+		err = proc_stat_read(&stat, item->pid, 0);
+		limits_keep_files();
+	}
+	if (is_short_of_files(err))
+		return err;
 	if (err || stat.state == 'Z' || stat.state == 'X')
 		return -ESRCH;
 	if (item->start_time != stat.start_time)
@@ -185,8 +227,12 @@ static int open_it(struct watch *w, struct watched *item, struct candidate *cand
 {
 	struct target *target;
 	struct fault fault;
-	int err = opening_try(&target, item->pid, &fault);
+	int err = limits_have_files(OPENING_FILES) ? opening_try(&target, item->pid, &fault) : -EMFILE;
 
+	if (is_short_of_files(err)) {
+		note_about(item, candidate);
+		return starve(w, item);
+	}
 	if (err && err != -ESRCH && err != -ENOEXEC)
 		note_about(item, candidate); /* it is shown, to whom it belongs */
 	if (err)
@@ -212,10 +258,10 @@ static int open_it(struct watch *w, struct watched *item, struct candidate *cand
 int watch_look(struct watch *w, struct watched *item)
 {
 	struct candidate candidate;
-	int rule;
+	int rule, err = check_identity(w, item);
 
-	if (check_identity(w, item))
-		return -ESRCH;
+	if (err)
+		return is_short_of_files(err) ? starve(w, item) : -ESRCH;
 	if (item->state == WATCH_SAMPLED) { /* it was only asked whether it is the same */
 		item->next_ns = UINT64_MAX;
 		return 0;
@@ -224,8 +270,14 @@ int watch_look(struct watch *w, struct watched *item)
 		item->next_ns = UINT64_MAX;
 		return 0;
 	}
-	if (candidate_read(item->pid, &candidate) != 0)
-		return -ESRCH;
+	err = candidate_read(item->pid, &candidate);
+	if (is_short_of_files(err)) {
+		limits_free_files();
+		err = candidate_read(item->pid, &candidate);
+		limits_keep_files();
+	}
+	if (err)
+		return is_short_of_files(err) ? starve(w, item) : -ESRCH;
 	item->uid = candidate.uid;
 	rule = match(w, item, &candidate);
 	if (rule == RULES_EXCLUDED)

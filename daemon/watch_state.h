@@ -15,9 +15,10 @@ struct watch {
 	struct lookup pids; /* pid → index */
 	pid_t self;
 	uint64_t next_scan_ns, next_full_scan_ns;
-	pid_t last_made;   /* the youngest process or thread of the host, when that was asked last */
-	uint64_t made;     /* how many were ever made, then; 0: not asked */
-	uint64_t left_out; /* processes beyond the bound, at the latest scan */
+	pid_t last_made;          /* the youngest process or thread of the host, when that was asked last */
+	uint64_t made;            /* how many were ever made, then; 0: not asked */
+	uint64_t starved_said_ns; /* when it was last said that descriptors are short */
+	uint64_t left_out;        /* processes beyond the bound, at the latest scan */
 };
 
 struct watched *watch_find_own(struct watch *watch, pid_t pid);

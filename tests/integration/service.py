@@ -2,6 +2,7 @@
 """A service of the test's own: its configuration, its folders, its socket."""
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -16,7 +17,7 @@ START_S = 20  # in which the service must be ready, on a loaded machine
 class Service:
     """Rules take only what `command` matches, so that tests do not profile each other's programs."""
 
-    def __init__(self, command, more=""):
+    def __init__(self, command, more="", max_files=None):
         self.folder = tempfile.mkdtemp(prefix="sampled-service-", dir="/tmp")
         os.chmod(self.folder, 0o755)
         self.dumps = self.path("dumps")
@@ -25,6 +26,7 @@ class Service:
         self.config = self.path("sampled.conf")
         self.command = command
         self.process = None
+        self.max_files = max_files
         self.write(more)
 
     def path(self, name):
@@ -38,10 +40,14 @@ class Service:
     def start(self):
         self.log = open(self.path("log"), "ab")
         self.process = subprocess.Popen([support.SAMPLED, "daemon", "--config", self.config, "--socket", self.socket, "-v"],
-                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self.log)
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self.log, preexec_fn=self.limit)
         support.wait_until(lambda: os.path.exists(self.socket) or self.process.poll() is not None, "the service is ready", START_S, self.said)
         if self.process.poll() is not None:
             raise AssertionError("the service ended with %d: %s" % (self.process.returncode, self.said()))
+
+    def limit(self):
+        if self.max_files:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (self.max_files, self.max_files))
 
     def said(self):
         with open(self.path("log"), encoding="utf-8", errors="replace") as file:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The service: what it finds, what it keeps, what it writes, whom it answers."""
+import contextlib
 import json
 import os
 import shutil
@@ -165,6 +166,32 @@ class Kept(unittest.TestCase):
                 self.assertIn(str(busy.pid), name)
                 self.assertIn("hot", name)
                 self.assertIn("work_hard", functions(lines))
+
+    def test_too_few_descriptors(self):
+        """Nothing is forgotten: what is not sampled is listed, with the reason, clients are answered all the time, and there is an end to it."""
+        with contextlib.ExitStack() as stack:
+            first = [stack.enter_context(support.Target(support.newest(), "busy.py", 2)) for _ in range(8)]
+            service = stack.enter_context(Service(" ".join(map(of, first)), max_files=32))
+            pids = {target.pid for target in first}
+            for _ in range(3):
+                support.wait_until(lambda: {target["pid"] for target in service.json("list") if target["state"] in ("sampled", "failed")} >= pids,
+                                   "all are listed", 30, service.explain)
+                listed = {target["pid"]: target for target in service.json("list") if target["pid"] in pids}
+                sampled = {pid for pid in pids if listed[pid]["state"] == "sampled"}
+                starved = {pid for pid in pids if listed[pid]["state"] == "failed"}
+                self.assertTrue(sampled and starved and sampled | starved == pids, listed)
+                for pid in starved:
+                    self.assertIn("too few file descriptors", listed[pid]["why"])
+                text = service.ctl("status").stdout.decode()
+                self.assertRegex(text, r"(?m)^not sampled +%d: too few file descriptors are left to look at it \(raise LimitNOFILE=" % len(starved))
+                self.assertEqual(len(starved), service.json("status")["targets"]["failed"], "no others")
+                self.assertRegex(text, r"(?m)^descriptors +\d+ of 32$")
+                self.assertGreaterEqual(service.json("status")["descriptors"]["starved"], len(starved))
+                time.sleep(1)
+            for target in first:
+                if target.pid in sampled:
+                    target.stop()
+            support.wait_until(lambda: any(service.is_sampled(pid) for pid in starved), "others have their turn", 90, service.explain)
 
     def test_a_socket_in_a_folder_that_is_not_there(self):
         """As /run/sampled, which the unit makes."""
