@@ -8,6 +8,7 @@ CFLAGS ?= -O2 -g
 PREFIX ?= /usr/local
 DESTDIR ?=
 SYSCONFDIR ?= /etc
+ZSHDIR ?= $(PREFIX)/share/zsh/site-functions
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 SYSUSERSDIR ?= $(PREFIX)/lib/sysusers.d
 TMPFILESDIR ?= $(PREFIX)/lib/tmpfiles.d
@@ -261,7 +262,10 @@ $(BUILD)/units/%: systemd/% FORCE
 
 MANUALS := $(wildcard docs/*.[158])
 EXAMPLE := $(PREFIX)/share/doc/sampled/examples/push.conf
-INSTALLED := $(PREFIX)/bin/sampled $(EXAMPLE) $(UNITS:%=$(UNITDIR)/%) $(SYSUSERSDIR)/sampled.conf $(TMPFILESDIR)/sampled.conf \
+# For bash, zsh and fish: where each looks by itself.
+COMPLETIONS := $(PREFIX)/share/bash-completion/completions/sampled $(ZSHDIR)/_sampled \
+	$(PREFIX)/share/fish/vendor_completions.d/sampled.fish
+INSTALLED := $(COMPLETIONS) $(PREFIX)/bin/sampled $(EXAMPLE) $(UNITS:%=$(UNITDIR)/%) $(SYSUSERSDIR)/sampled.conf $(TMPFILESDIR)/sampled.conf \
 	$(foreach page,$(MANUALS),$(PREFIX)/share/man/man$(subst .,,$(suffix $(page)))/$(notdir $(page)))
 CONFIG := $(DESTDIR)$(SYSCONFDIR)/sampled/sampled.conf
 install: all $(UNITS:%=$(BUILD)/units/%) ## install the program, its manual, units and configuration: PREFIX, DESTDIR, UNITDIR, SYSCONFDIR
@@ -271,6 +275,9 @@ install: all $(UNITS:%=$(BUILD)/units/%) ## install the program, its manual, uni
 	install -D -m 0644 systemd/sampled.tmpfiles.conf $(DESTDIR)$(TMPFILESDIR)/sampled.conf
 	for page in $(MANUALS); do install -D -m 0644 -t $(DESTDIR)$(PREFIX)/share/man/man$${page##*.} $$page; done
 	install -D -m 0644 systemd/push.conf $(DESTDIR)$(EXAMPLE)
+	install -D -m 0644 packaging/completions/sampled.bash $(DESTDIR)$(word 1,$(COMPLETIONS))
+	install -D -m 0644 packaging/completions/_sampled $(DESTDIR)$(word 2,$(COMPLETIONS))
+	install -D -m 0644 packaging/completions/sampled.fish $(DESTDIR)$(word 3,$(COMPLETIONS))
 	[ -e $(CONFIG) ] || install -D -m 0644 systemd/sampled.conf $(CONFIG)
 uninstall: ## remove what install put there, but a configuration that was changed
 	rm -f $(INSTALLED:%=$(DESTDIR)%)
