@@ -1,40 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What --blocking and --native need. */
-#include <errno.h>
-#include <signal.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "daemon/doctor.h"
 #include "daemon/opening.h"
-#include "sampler/stop.h"
 
-/* On a child of our own, which needs no permission: does no filter stand before ptrace? */
 static void check_stopping(struct doctor *d)
 {
-	struct stopper stopper = {.pending_count = 0};
-	struct rec_facts facts = {0};
-	struct stop stop;
-	pid_t child = fork();
-	int err;
+	struct fault fault;
 
-	if (child < 0)
-		return;
-	if (child == 0) {
-		pause();
-		_exit(0);
-	}
-	err = stop_thread(&stopper, child, child, &stop);
-	if (!err)
-		stop_release(&stopper, &stop, &facts);
-	kill(child, SIGKILL);
-	waitpid(child, NULL, 0);
-	if (!err || err == -ETIMEDOUT)
+	if (opening_check_ptrace(&fault) == 0)
 		doctor_line(d, VERDICT_OK, "", "threads can be stopped, for --blocking and --native");
 	else
-		doctor_line(d, VERDICT_WARN, "a seccomp filter that lets ptrace pass",
-		            "threads cannot be stopped (%s): no --blocking, no --native", strerror(-err));
+		doctor_line(d, VERDICT_WARN, fault.hint, "threads cannot be stopped, for --blocking and --native: %s", fault.why);
 }
 
 void doctor_host_native(struct doctor *d)

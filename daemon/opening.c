@@ -6,11 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
 #include "sampler/permission.h"
 #include "sampler/procfs.h"
+#include "sampler/stop.h"
 
 /* The number behind "\nKEY:\t" in /proc/PID/status, or what it is otherwise. */
 static pid_t status_number(pid_t pid, const char *key, pid_t otherwise)
@@ -35,12 +37,25 @@ static pid_t leader_of(pid_t pid)
 	return status_number(pid, "\nTgid:\t", pid);
 }
 
+int opening_check_ptrace(struct fault *fault)
+{
+	int err = stop_check();
+
+	if (!err)
+		return 0;
+	if (status_number(getpid(), "\nSeccomp:\t", 0) > 0)
+		return fault_set(fault, -EPERM, "that of a container: allow ptrace in it, or go without --blocking and --native",
+		                 "a seccomp filter forbids sampled to stop threads");
+	return fault_set(fault, -EPERM, "go without --blocking and --native", "ptrace is refused: %s", strerror(-err));
+}
+
 int opening_check_stops(pid_t pid, struct fault *fault)
 {
 	pid_t tracer = status_number(pid, "\nTracerPid:\t", 0);
+	int err = opening_check_ptrace(fault);
 
-	if (tracer == 0)
-		return 0;
+	if (err || tracer == 0)
+		return err;
 	return fault_set(fault, -EPERM, "a debugger or strace: end it, or go without --blocking and --native",
 	                 "process %d traces it, and only one may stop its threads", (int)tracer);
 }

@@ -16,7 +16,9 @@ int opening_try(struct target **ret_target, pid_t pid, struct fault *fault);
 /* The same, but goes on for as long as patience_ns while the interpreter is still starting. */
 int opening_wait(struct target **ret_target, pid_t pid, uint64_t patience_ns, struct fault *fault);
 
-/* Whether threads of the process can be stopped, which only one tracer at a time may do. 0, or -EPERM with *fault filled. */
+/* Whether we may stop threads at all. 0, or -EPERM with *fault filled. */
+int opening_check_ptrace(struct fault *fault);
+/* The same for those of one process, which only one tracer at a time may do. */
 int opening_check_stops(pid_t pid, struct fault *fault);
 
 /* The failure is one that time may mend: a Python that is starting. */

@@ -11,6 +11,7 @@
 #include "daemon/commands.h"
 #include "daemon/error.h"
 #include "daemon/limits.h"
+#include "daemon/opening.h"
 #include "daemon/session.h"
 #include "daemon/signals.h"
 
@@ -133,6 +134,10 @@ static int run(const struct options *options)
 		return error_usage(&fault);
 	}
 	session_take_signals(options);
+	if (session_stops(options) && opening_check_ptrace(&fault)) {
+		error_fault(&fault, "cannot run %s", options->operands[0]);
+		return EXIT_BEFORE_EXEC;
+	}
 	err = fork_command(&command, options->operands);
 	if (err) {
 		error_note("cannot run %s: %s", options->operands[0], strerror(-err));

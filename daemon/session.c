@@ -41,7 +41,7 @@ static void fill_signals(sigset_t *set, bool stops)
 	}
 }
 
-static bool stops(const struct options *options)
+bool session_stops(const struct options *options)
 {
 	return sampler_stops(&(struct sampler_options){.native = options->native, .blocking = options->blocking});
 }
@@ -50,7 +50,7 @@ void session_take_signals(const struct options *options)
 {
 	sigset_t set;
 
-	fill_signals(&set, stops(options));
+	fill_signals(&set, session_stops(options));
 	signals_take(&set);
 }
 
@@ -100,7 +100,7 @@ int session_open(struct session *ret_session, const struct options *options, str
 	int err;
 
 	*s = (struct session){.options = options, .outputs = *outputs, .signal_fd = -1, .timer_fd = -1};
-	fill_signals(&signals, stops(options));
+	fill_signals(&signals, session_stops(options));
 	outputs_start_naming(&s->outputs, options);
 	err = make_pipeline(s);
 	if (!err)
@@ -115,7 +115,7 @@ int session_open(struct session *ret_session, const struct options *options, str
 		return err;
 	}
 	targets_init(&s->targets, s->sampler, s->places, options->subprocesses, options->verbose);
-	s->targets.stops = stops(options);
+	s->targets.stops = session_stops(options);
 	s->targets.marks = options->native == NATIVE_MARKS;
 	return 0;
 }

@@ -38,6 +38,8 @@ struct session {
 	int command_status; /* of waitpid(), once ended */
 };
 
+/* Whether threads of targets will be stopped. */
+bool session_stops(const struct options *options);
 /* Blocks the signals that the event loop takes, and no others. Before any thread is made. */
 void session_take_signals(const struct options *options);
 

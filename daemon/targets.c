@@ -64,7 +64,11 @@ static int make_room(struct targets *t)
 
 static void refuse(struct targets *t, struct member *m, int err, const struct fault *fault)
 {
-	if (m->origin == MEMBER_CHILD) {
+	/* An end can look like anything else but this. */
+	if (m->was && (err == -EPERM || err == -EACCES) && !m->reported) {
+		error_fault(fault, "cannot go on with process %d", (int)m->pid);
+		t->worst = error_worse(t->worst, error_status(err));
+	} else if (m->origin == MEMBER_CHILD) {
 		if (t->verbose && !m->reported)
 			error_fault(fault, "passing over process %d", (int)m->pid);
 	} else if (!m->reported) {
@@ -272,6 +276,7 @@ void targets_collect(struct targets *targets)
 				m->gone = true;
 			if (m->gone && targets->verbose)
 				error_note("process %d has ended", (int)m->pid);
+			m->was = !target_is_execed(target);
 			/* What it became after an exec was not asked for by number: it is passed over like a
 			 * child. */
 			if (m->origin == MEMBER_NAMED)

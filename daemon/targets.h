@@ -24,6 +24,7 @@ struct member {
 	uint64_t start_time; /* clock ticks since boot: with pid, its identity */
 	enum member_origin origin;
 	bool sampled;  /* the sampler has it */
+	bool was;      /* the sampler had it, as the program that it is still */
 	bool reported; /* the user was told why it is not sampled */
 	bool gone;
 	uint64_t pause_ns;    /* between the last try and the next */

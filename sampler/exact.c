@@ -203,10 +203,10 @@ bool exact_take_late(struct target *target, struct stop *stop)
 	return true;
 }
 
-void exact_end(struct target *target, struct thread *t)
+void exact_end(struct target *target, struct thread *t, bool ended)
 {
 	if (t->exact)
-		lose_waiting(target, t, -ESRCH);
+		lose_waiting(target, t, ended ? -ESRCH : -EAGAIN);
 }
 
 /* To 3.11 a subinterpreter's state keeps the ids of the thread that made it, whichever runs it: the state of that thread's own has them, too. What that

@@ -27,8 +27,8 @@ void exact_sample(struct target *target, struct thread *t, struct walker *w);
 /* A stop that was given up has come: the thread has not run since it was asked for, so what it shows is what all samples since then would have.
  * True: it was one of this target's, and is released. */
 bool exact_take_late(struct target *target, struct stop *stop);
-/* The thread, or its target, has ended: its samples that still wait for a stop are lost. */
-void exact_end(struct target *target, struct thread *t);
+/* The thread or its target has ended, or only sampling has: its samples that still wait for a stop are lost. */
+void exact_end(struct target *target, struct thread *t, bool ended);
 /* Where retired symbols are dropped: no stack that is kept names any. */
 void exact_forget(struct exact *exact);
 

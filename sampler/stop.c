@@ -52,6 +52,14 @@ void stop_prepare(void)
 	sigaction(SIGCHLD, &action, NULL);
 }
 
+int stop_check(void)
+{
+	/* An address makes no sense with it, which is looked at before anything else (ptrace_attach(), kernel/ptrace.c). */
+	if (ptrace(PTRACE_SEIZE, getpid(), 1, 0) == 0 || errno == EIO)
+		return 0;
+	return -errno;
+}
+
 /* Whether it was we who started this process: then who waits for it is our main thread. */
 static bool is_our_child(pid_t pid)
 {
@@ -105,8 +113,9 @@ static enum arrival look(pid_t tid, int *ret_signal)
 static bool has_ended(pid_t pid, pid_t tid)
 {
 	struct proc_stat stat;
+	int err = proc_stat_read(&stat, pid, tid);
 
-	return proc_stat_read(&stat, pid, tid) != 0 || stat.state == 'Z' || stat.state == 'X';
+	return err == -ENOENT || err == -ESRCH || (!err && (stat.state == 'Z' || stat.state == 'X'));
 }
 
 /* Waits for the stop: at first on the CPU, since sleeping takes longer than most stops. */

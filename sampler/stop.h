@@ -37,6 +37,9 @@ struct stop { /* a thread that stands */
 /* Once in a process that stops others: without it the kernel tells the main thread of each stop (SIGCHLD). */
 void stop_prepare(void);
 
+/* Whether ptrace may be called at all; a seccomp filter may forbid it. Nothing is done to any thread. 0, or what it fails with, as -errno. */
+int stop_check(void);
+
 /* Stops a thread. 0: it stands until stop_release(). -ESRCH: it is gone. -EPERM: it is traced by someone else, or may not be. -ETIMEDOUT: it did not
  * come to a stop within 5 ms; as soon as it does, stopper_take_late() has it. -EBUSY: too many of those. */
 int stop_thread(struct stopper *stopper, pid_t pid, pid_t tid, struct stop *ret_stop);

@@ -144,7 +144,7 @@ void target_finish(struct target *target, uint64_t now_ns, enum target_event eve
 	held_end(target, NULL);
 	owed_lose(target, NULL);
 	for (uint32_t i = 0; i < target->thread_count; i++)
-		exact_end(target, target->threads[i]);
+		exact_end(target, target->threads[i], event != TARGET_DETACHED);
 	runs_settle(target);
 	cputime_forget(&target->cputime_files, 0);
 	for (uint32_t i = 0; i < target->thread_count; i++)

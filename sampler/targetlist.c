@@ -235,7 +235,7 @@ int target_list(struct target *target, uint64_t now_ns)
 
 		held_end(target, gone); /* while it is in the list still, where its held samples look for it */
 		owed_lose(target, gone);
-		exact_end(target, gone);
+		exact_end(target, gone, true);
 		run_close(target, gone);
 		thread_end(target, gone);
 		target->thread_count--;

@@ -284,6 +284,7 @@ def program_for(user):
     folder = tempfile.mkdtemp(prefix="sampled-bin-", dir="/tmp")
     os.chmod(folder, 0o755)
     unittest.addModuleCleanup(shutil.rmtree, folder, ignore_errors=True)
+    unittest.addModuleCleanup(program_for.cache_clear)
     return shutil.copy(SAMPLED, folder)
 
 

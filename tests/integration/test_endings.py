@@ -106,6 +106,26 @@ class Endings(cli.Folder):
         self.assertEqual(counts, sorted(counts))
         self.assertGreater(counts[0], 0)
 
+    @support.need_root
+    def test_permission_that_is_taken_away(self):
+        """A process that may not be read any more: what was sampled is written, and that there is no more is an error."""
+        python = cli.python_for_all()
+        script = (
+            "import ctypes, time\nprint('ready', flush=True)\nend = time.time() + %d\nwhile time.time() < end: pass\n"
+            "ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)\nwhile True: pass" % support.LIFE_S
+        )
+        target = subprocess.Popen(python.argv + ["-c", script], stdout=subprocess.PIPE, user=cli.NOBODY, group=cli.NOBODY, extra_groups=[], cwd="/")
+        try:
+            self.assertEqual(target.stdout.readline(), b"ready\n")
+            done = support.sampled("attach", target.pid, "-f", "collapsed", "-o", "-", user=cli.NOBODY, timeout=20)
+            self.assertEqual(done.returncode, cli.NOT_PERMITTED, done.stderr)
+            self.assertIn(b"cannot go on with process %d: not permitted" % target.pid, done.stderr)
+            self.assertGreater(cli.samples(done.stdout), 50)
+        finally:
+            target.kill()
+            target.wait()
+            target.stdout.close()
+
     def test_exec_into_another_program(self):
         """The process goes on as something else: what was sampled is written, and sampled ends."""
         script = (

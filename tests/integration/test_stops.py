@@ -157,6 +157,41 @@ class Traced(Stops):
             stopping.goes_on(target, (0, 1))
 
 
+class Refused(Stops):
+    def test_filtered(self):
+        """A seccomp filter that forbids ptrace: refused at the start, with the reason. Without stops all is as ever."""
+        with stopping.target("work") as target:
+            for command in (("attach", target.pid, "-d", "1", "-f", "collapsed", "-o", "-"), ("dump", target.pid), ("run", "--", "true")):
+                for mode in MODES:
+                    with self.subTest(command=command[0], mode=mode):
+                        done = self.filtered(command[0], mode, *command[1:])
+                        self.assertEqual((done.returncode, done.stdout), (125 if command[0] == "run" else 4, b""), done.stderr)
+                        self.assertRegex(done.stderr.decode(), r"^sampled: cannot .*: a seccomp filter forbids sampled to stop threads \(.*\)\n$")
+            self.assertEqual(self.filtered("attach", target.pid, "-d", "0.3", "-f", "collapsed", "-o", "-").returncode, 0)
+            self.assertIn(b"threads cannot be stopped", self.filtered("doctor").stdout)
+
+    def filtered(self, *args):
+        return subprocess.run([support.SAMPLED, *map(str, args)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              preexec_fn=stopping.forbid_ptrace, timeout=60)
+
+    def test_none_ended(self):
+        """A debugger holds the process at the end, so that samples still wait for stops: no thread has ended, and none is said to have."""
+        for mode in MODES:
+            with self.subTest(mode=mode), stopping.target("work") as target:
+                output = target.path("out.jsonl")
+                process = support.start_sampled("attach", target.pid, mode, "-r", "max", "-f", "jsonl", "-o", output)
+                self.addCleanup(end, process)
+                time.sleep(0.5)
+                with stopping.traced(target.pid):
+                    time.sleep(0.3)
+                    process.send_signal(signal.SIGINT)
+                    self.assertEqual(process.wait(20), 0)
+                process.stdout.close()
+                facts = native.Profile(output).facts
+                self.assertGreater(facts["stops_given_up"], 0, facts)
+                self.assertEqual(facts["lost_gone"], 0, facts)
+
+
 class Waits(Stops):
     def check(self, mode, milliseconds, seconds):
         """(ended, interrupted) of all waits, and the facts."""
