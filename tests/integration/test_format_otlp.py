@@ -29,7 +29,7 @@ class Shapes(cli.Folder):
                     continue
                 self.assertEqual((found["sums"]["samples/count"], found["sums"]["wall/nanoseconds"]), (samples, wall_ns))
                 self.assertEqual(found["shown"], ["wall"])
-                self.assertLessEqual(max(found["sums"]["cpu/nanoseconds"], found["sums"]["gil/nanoseconds"]), wall_ns)
+                self.assertLessEqual(max(found["sums"]["runnable/nanoseconds"], found["sums"]["gil/nanoseconds"]), wall_ns)
                 if kind == "hostile":
                     self.assertEqual(found["resources"][0]["service.name"], "server.py")
                     self.assertEqual(found["facts"]["sampled.lost_torn"], 7)
