@@ -192,6 +192,18 @@ static int feed_thread(struct history *h, const struct rec_thread *record)
 	return describe_thread(h, thread, record);
 }
 
+/* The thread's node, or CALL_NONE. */
+static uint32_t find_top(struct history *h, struct history_thread *thread)
+{
+	uint32_t node = thread->node;
+
+	if (node == 0)
+		node = call_tree_child(&thread->target->book->tree, &h->symbols, 0, thread->thread, 0);
+	if (node != CALL_NONE)
+		thread->node = node;
+	return node;
+}
+
 /* The node of the innermost frame, or CALL_NONE. Only frames whose node is not known yet are looked up. */
 static uint32_t find_leaf(struct history *h, struct history_thread *thread)
 {
@@ -199,12 +211,8 @@ static uint32_t find_leaf(struct history *h, struct history_thread *thread)
 	struct stack *stack = &thread->stack;
 	uint32_t depth = stack->path_depth, node;
 
-	if (thread->node == 0) {
-		node = call_tree_child(tree, &h->symbols, 0, thread->thread, 0);
-		if (node == CALL_NONE)
-			return CALL_NONE;
-		thread->node = node;
-	}
+	if (find_top(h, thread) == CALL_NONE)
+		return CALL_NONE;
 	node = depth > 0 ? stack->path[depth - 1] : thread->node;
 	for (; depth < stack->depth; depth++) {
 		node = call_tree_child(tree, &h->symbols, node, stack->frames[depth].symbol, stack->frames[depth].line);
@@ -252,6 +260,47 @@ static bool is_wanted(const struct history *h, const struct book *book, unsigned
 	}
 }
 
+static void note_ran(const struct history *h, struct history_thread *thread, const struct rec_stack *record)
+{
+	if (!(record->status & STATUS_RUNNABLE))
+		return;
+	thread->ran_ns += record->weight_ns;
+	if (is_wanted(h, thread->target->book, record->status))
+		thread->ran_wanted_ns += record->weight_ns;
+}
+
+/* What the mode leaves out takes its part of the CPU time with it. */
+static uint64_t wanted_part(const struct history_thread *thread, uint64_t ns, bool all)
+{
+	if (all || thread->ran_ns == 0)
+		return all ? ns : 0;
+	return (uint64_t)((unsigned __int128)ns * thread->ran_wanted_ns / thread->ran_ns);
+}
+
+static int feed_time(struct history *h, const struct rec_time *record)
+{
+	struct history_thread *thread = keyed_find(&h->threads, record->thread);
+	struct book *book;
+	uint64_t *values;
+	uint32_t node;
+	bool all;
+
+	if (!thread)
+		return -EPROTO;
+	book = thread->target->book;
+	all = is_wanted(h, book, 0); /* what no state is left out for */
+	begin_at(h, record->t_from_ns);
+	h->has_time = true;
+	node = find_top(h, thread);
+	values = node == CALL_NONE ? NULL : sums_at(&book->open, node);
+	if (!values)
+		return -ENOMEM;
+	values[VALUE_CPU] += wanted_part(thread, record->cpu_ns, all);
+	values[VALUE_RUN_WAIT] += wanted_part(thread, record->wait_ns, all);
+	thread->ran_ns = thread->ran_wanted_ns = 0;
+	return 0;
+}
+
 static int feed_stack(struct history *h, const struct rec_stack *record)
 {
 	struct history_thread *thread = keyed_find(&h->threads, record->thread);
@@ -273,6 +322,7 @@ static int feed_stack(struct history *h, const struct rec_stack *record)
 		return err;
 	}
 	begin_at(h, record->t_first_ns);
+	note_ran(h, thread, record);
 	if (!err && !is_wanted(h, book, record->status)) {
 		book->open.facts[FACT_FILTERED] += record->count;
 		return 0;
@@ -325,6 +375,8 @@ static int dispatch(struct history *h, const struct rec_head *record)
 		return feed_stack(h, (const struct rec_stack *)record);
 	case REC_FACTS:
 		return feed_facts(h, (const struct rec_facts *)record);
+	case REC_TIME:
+		return feed_time(h, (const struct rec_time *)record);
 	case REC_TARGET:
 		return feed_target(h, (const struct rec_target *)record);
 	default: /* REC_MARK: the caller closes the slice */

@@ -211,14 +211,16 @@ int entry_write(struct buf *to, struct patterns *patterns, struct budget *budget
 {
 	uint8_t *start = buf_reserve(to, ENTRY_BYTES_MAX + (size_t)sums->count * NODE_BYTES_MAX), *at = start;
 	uint32_t pattern = find_pattern(patterns, budget, sums);
-	uint64_t base[FACT_COUNT], most = 0, differ = 0;
+	uint64_t base[FACT_COUNT], nodes = 0, most = 0, differ = 0;
 
 	if (!start)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < sums->count; i++)
+	for (uint32_t i = 0; i < sums->count; i++) {
+		nodes += sums->items[i].values[VALUE_SAMPLES] > 0;
 		if (most < sums->items[i].values[VALUE_SAMPLES])
 			most = sums->items[i].values[VALUE_SAMPLES];
-	foretell(base, sums->count, sums_samples(sums), most);
+	}
+	foretell(base, nodes, sums_samples(sums), most);
 	for (int i = 0; i < FACT_COUNT; i++)
 		if (sums->facts[i] != foretold(base, sums->facts, i))
 			differ |= UINT64_C(1) << i;
@@ -341,7 +343,7 @@ uint64_t entry_add(const struct entry *entry, const struct patterns *patterns, c
 	while (next_node(entry, patterns, &at, &place, &item)) {
 		uint64_t *values = sums_at(to, map ? map[item.node] : item.node);
 
-		nodes++;
+		nodes += item.values[VALUE_SAMPLES] > 0;
 		samples += item.values[VALUE_SAMPLES];
 		most = most < item.values[VALUE_SAMPLES] ? item.values[VALUE_SAMPLES] : most;
 		if (!values)

@@ -7,13 +7,13 @@
  *                else: bytes of what follows, and in it for each node, in their order:
  *                    how far its number is from that of the node before
  *                    tag: bit 0: count and weight are those of the node before; bit 1: every value is 0 or the weight;
- *                         bits 2–8: which of VALUE_RUNNABLE … VALUE_EXCEPTION are not 0
+ *                         bits 2–10: which of VALUE_RUNNABLE … VALUE_RUN_WAIT are not 0
  *                    count, weight, if bit 0 is not set
  *                    if bit 1 is not set: which of them are the weight; then the others
  *     facts      which ones differ (bit by enum history_fact), then how far each is from what is foretold
  *
  * Foretold: samples are those of the nodes and those lost here; attempts the samples and those lost; ticks the largest count of a node; runs
- * as many as there are nodes; all else 0.
+ * as many as there are nodes with samples; all else 0.
  *
  * A pattern is a set of nodes that were alike in two slices running: all have the same count and weight, and each value of a node is 0 or the
  * weight. That is what a parked process looks like. */

@@ -164,11 +164,94 @@ static void make_nodes(struct making *m, const struct book *book, uint32_t proce
 	}
 }
 
+/* How much of a thread's CPU time goes to a node: by the time in which it ran with the GIL, or without waiting for it; where no sample of the thread says that,
+ * by the time in which it was runnable; else by all of its time. */
+enum { BY_RUNNING, BY_RUNNABLE, BY_TIME, BASES };
+
+static uint64_t basis_of(const uint64_t values[HISTORY_VALUES], int basis)
+{
+	uint64_t states[STATE_COUNT];
+
+	if (basis == BY_TIME)
+		return values[VALUE_WALL];
+	if (basis == BY_RUNNABLE)
+		return values[VALUE_RUNNABLE];
+	values_states(values, states);
+	return states[STATE_RUNNABLE] +
+	       (states[STATE_GIL] < values[VALUE_RUNNABLE] ? states[STATE_GIL] : values[VALUE_RUNNABLE]);
+}
+
+/* A thread's CPU time, on its way to its nodes: what has gone to those before, by sums of their bases. */
+struct spending {
+	uint64_t all[BASES], upto, given[2];
+};
+
+static int basis_for(const struct spending *spending)
+{
+	int basis = BY_RUNNING;
+
+	while (basis < BY_TIME && spending->all[basis] == 0)
+		basis++;
+	return basis;
+}
+
+/* The part of a node, in whole nanoseconds whose sum over all of the thread's nodes is exact. */
+static void spend(struct spending *spending, const uint64_t top[HISTORY_VALUES], uint64_t values[VALUE_COUNT])
+{
+	int basis = basis_for(spending);
+	uint64_t all = spending->all[basis];
+
+	values[VALUE_CPU] = values[VALUE_RUN_WAIT] = 0;
+	if (all == 0)
+		return;
+	spending->upto += basis_of(values, basis);
+	for (int i = 0; i < 2; i++) {
+		uint64_t upto = (uint64_t)((unsigned __int128)top[VALUE_CPU + i] * spending->upto / all);
+
+		values[VALUE_CPU + i] = upto - spending->given[i];
+		spending->given[i] = upto;
+	}
+}
+
+static uint32_t top_of(const struct book *book, uint32_t node)
+{
+	while (book->tree.nodes[node].parent)
+		node = book->tree.nodes[node].parent;
+	return node;
+}
+
+/* Adds the values of all nodes; the CPU time, which the sums have by thread, goes to what the thread was at. */
+static int add_values(struct making *m, const struct book *book, struct sums *sums, const struct made_node *made)
+{
+	struct spending *spendings = calloc(book->tree.count, sizeof(*spendings));
+
+	if (!spendings)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < sums->count; i++)
+		for (int basis = 0; basis < BASES; basis++)
+			spendings[top_of(book, sums->items[i].node)].all[basis] += basis_of(sums->items[i].values, basis);
+	for (uint32_t i = 0; i < sums->count; i++) {
+		const struct made_node *to = &made[sums->items[i].node];
+		uint32_t top = top_of(book, sums->items[i].node);
+		uint64_t values[VALUE_COUNT], top_values[VALUE_COUNT] = {0};
+
+		memcpy(values, sums->items[i].values, sizeof(values));
+		if (sums->places[top])
+			memcpy(top_values, sums->items[sums->places[top] - 1].values, sizeof(top_values));
+		if (spendings[top].all[BY_TIME])
+			spend(&spendings[top], top_values, values);
+		builder_add(m->builder, to->thread, to->node, values);
+	}
+	free(spendings);
+	return 0;
+}
+
 static int make_book(void *context, const struct book *book, struct sums *sums)
 {
 	struct making *m = context;
 	struct made_node *made;
 	uint32_t process;
+	int err;
 
 	if (sums_is_empty(sums))
 		return 0;
@@ -183,15 +266,9 @@ static int make_book(void *context, const struct book *book, struct sums *sums)
 		for (uint32_t up = sums->items[i].node; up && !made[up].wanted; up = book->tree.nodes[up].parent)
 			made[up].wanted = true;
 	make_nodes(m, book, process, made);
-	for (uint32_t i = 0; i < sums->count; i++) {
-		const struct made_node *to = &made[sums->items[i].node];
-		uint64_t values[VALUE_COUNT] = {0};
-
-		memcpy(values, sums->items[i].values, sizeof(sums->items[i].values));
-		builder_add(m->builder, to->thread, to->node, values);
-	}
+	err = add_values(m, book, sums, made);
 	free(made);
-	return builder_error(m->builder);
+	return err ? err : builder_error(m->builder);
 }
 
 static void finish_times(struct making *m)
@@ -220,7 +297,7 @@ int history_profile(const struct history *h, const struct history_query *query, 
 		err = -ENOMEM;
 	if (!err) {
 		memcpy(builder_profile(m.builder)->values, profile_value_types,
-		       HISTORY_VALUES * sizeof(profile_value_types[0]));
+		       (h->has_time ? VALUE_COUNT : VALUE_CPU) * sizeof(profile_value_types[0]));
 		take_window(&m);
 		err = history_each_book(h, query, make_book, &m);
 	}

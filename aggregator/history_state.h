@@ -42,6 +42,8 @@ struct history_thread {
 	uint32_t thread; /* of the book */
 	uint32_t node;   /* the thread's, in the book's tree; 0: none yet */
 	bool ended;
+	/* Of its samples in which it was runnable, since its CPU time was told last: of all, and of those that count. */
+	uint64_t ran_ns, ran_wanted_ns;
 	struct stack stack;
 };
 
@@ -58,6 +60,7 @@ struct history {
 	uint32_t mode_count;
 	struct keyed targets; /* struct history_target, owned */
 	struct keyed threads; /* struct history_thread, owned */
+	bool has_time;        /* the kernel told CPU time: a REC_TIME came */
 	bool any_ended;       /* some of them are over, and go when the slice is closed */
 	struct book **books;  /* owned, in the order in which they were begun */
 	uint32_t book_count, book_room;

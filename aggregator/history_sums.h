@@ -52,8 +52,9 @@ void facts_add_difference(uint64_t facts[FACT_COUNT], const struct rec_facts *no
 /* Writes the counts; other fields are left as they are. */
 void facts_to_record(const uint64_t facts[FACT_COUNT], struct rec_facts *record);
 
-/* CPU time as the kernel counts it is not kept: it is equal to nothing else, so a slice would take several times the room. */
-enum { HISTORY_VALUES = VALUE_CPU };
+/* CPU time as the kernel counts it is equal to nothing else, and would not pack: only the nodes of threads have it, and a profile spreads it over what the
+ * thread was at (history_profile.c). */
+enum { HISTORY_VALUES = VALUE_COUNT };
 
 struct node_values {
 	uint32_t node;

@@ -98,7 +98,8 @@ static int start(struct service *s, struct fault *fault)
 	const struct sampler_options sampling = {.interval_ns = c->service.interval_ns,
 	                                         .jitter = c->service.jitter,
 	                                         .gc = c->service.gc,
-	                                         .exceptions = true};
+	                                         .exceptions = true,
+	                                         .cpu_time = true};
 	const struct history_options history = {.memory_max_bytes = c->budget.memory_bytes};
 	struct watch_options watching = {.config = c,
 	                                 .epoll_fd = s->epoll_fd,

@@ -96,7 +96,7 @@ static void tell_triggers(struct service *s, const struct watched *item, uint64_
 	                                      .rule = item->rule,
 	                                      .from_ns = s->slice_from_ns,
 	                                      .to_ns = to_ns,
-	                                      .cpu = (double)values[VALUE_RUNNABLE] / (double)span_ns,
+	                                      .cpu = (double)values[VALUE_CPU] / (double)span_ns,
 	                                      .gil_wait = held + waited > 0 ? waited / (held + waited) : 0,
 	                                      .function_share = ask_share,
 	                                      .context = &question},

@@ -23,7 +23,7 @@ static uint64_t count_samples(const struct profile *profile)
 		for (uint32_t n = 0; n < profile->threads[t].node_count; n++) {
 			const uint64_t *self = profile->threads[t].nodes[n].self;
 
-			count += self[VALUE_SAMPLES] || self[VALUE_WALL] || self[VALUE_RUNNABLE] || self[VALUE_GIL];
+			count += self[VALUE_SAMPLES] || self[VALUE_WALL] || self[VALUE_RUNNABLE] || self[VALUE_CPU] || self[VALUE_GIL];
 		}
 	return count;
 }

@@ -9,10 +9,12 @@ import os
 import re
 import subprocess
 import sys
+import time
 import unittest
 
 import support
 from account import Log
+from service import Service
 
 SECONDS = 3
 ENOUGH_NS, ROUNDS = 1e9, 5  # on a busy machine it takes longer until a thread has used enough to tell shares
@@ -193,6 +195,32 @@ class CpuTime(unittest.TestCase):
         self.assert_sum(profile, other, own_other[0])
         self.assert_shares(profile, other, own_other, ("seven", "three"))
         self.assert_shares(profile, tid, own, ("hashed", "counted"))
+
+
+@unittest.skipUnless(has_schedstat(), "the kernel does not count: no schedstat")
+@support.needs_python
+class ServiceCpuTime(unittest.TestCase):
+    def test_beside_burners(self):
+        """Three threads that are runnable all the time, and get a part of two CPUs: dumps and triggers go by what they got."""
+        more = "[trigger runnable]\ncpu = 250%\nfor = 1s\n[trigger used]\ncpu = 5%\nfor = 1s\n"
+        with contextlib.ExitStack() as burners, support.Target(support.newest(), "cputime.py", "@/table", "crowd") as target:
+            for _ in range(4):
+                burners.enter_context(burner())
+            with Service("*%s*" % target.inside, more) as service:
+                service.wait_sampled(target.pid)
+                time.sleep(2 * SECONDS)
+                done = service.ctl("dump", target.pid, "-f", "jsonl", "-o", target.path("dump.jsonl"))
+                self.assertEqual(done.returncode, 0, done.stderr)
+                support.wait_until(lambda: "trigger used" in service.said(), "the trigger has fired", 30, service.said)
+                self.assertNotIn("trigger runnable", service.said())
+            profile = Profile()
+            window = profile.add(target.path("dump.jsonl"))
+            own = {int(tid): Log(target.path("table"), row).between(*window)[0] for tid, row in target.facts["threads"].items()}
+        for tid, own_ns in own.items():
+            sums = profile.sums[tid]
+            # A slice has what the kernel told in it: of up to 20 ms before it, and not of its own last ones; here, of a second and a loaded machine's.
+            self.assertLess(abs(sums["cpu"] - own_ns), max(100e6, 0.1 * own_ns), "cpu %.1f ms, its own clock %.1f ms" % (sums["cpu"] / 1e6, own_ns / 1e6))
+            self.assertLess(sums["cpu"], sums["runnable"])
 
 
 if __name__ == "__main__":

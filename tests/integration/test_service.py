@@ -152,7 +152,7 @@ class Kept(unittest.TestCase):
     def test_a_trigger(self):
         """A process that is busy for two seconds is dumped, once; one that waits is not."""
         python = support.newest()
-        more = "[trigger hot]\ncpu = 50%\nfor = 2s\nevery = 10m\n"
+        more = "[trigger hot]\ncpu = 5%\nfor = 2s\nevery = 10m\n"
         with support.Target(python, "resting.py", 0.001, 1000) as busy, support.Target(python, "parked.py") as parked:
             with Service(of(busy) + " " + of(parked), more) as service:
                 service.wait_sampled(parked.pid)

@@ -237,27 +237,54 @@ Test(history, records_that_make_no_sense_are_counted)
 	profile_free(profile);
 }
 
-/* It is equal to nothing else, so that it would not pack; a history that is told it is the same as one that is not. */
-Test(history, cpu_time_is_not_kept)
+/* To the nanosecond, on the stacks that ran, in whole slices and in the open one; and in little room, since it is kept by thread. */
+Test(history, cpu_time_is_kept_by_thread)
 {
 	struct history_stats without, with;
+	uint64_t values[VALUE_COUNT], told_ns = 0, waited_ns = 0;
 	struct profile *p;
 
 	for (int told = 0; told < 2; told++) {
 		for (unsigned i = 0; i < 100; i++) {
 			s.now_ns += 1000000;
-			stream_stack(&s, 1, STATUS_RUNNABLE, 1, stack, 1 + i % 3);
-			if (told)
-				stream_time(&s, 1, 12345678 + i, i);
+			stream_stack(&s, 1, i % 3 ? STATUS_RUNNABLE : STATUS_IDLE, 1, stack, 1 + i % 3);
+			if (told) {
+				stream_time(&s, 1, 123457 + i, i);
+				told_ns += 123457 + i;
+				waited_ns += i;
+			}
+			if (i == 50)
+				close_slice();
 		}
 		feed();
 		history_stats(history, told ? &with : &without);
-		close_slice();
+		if (!told)
+			close_slice();
 	}
 	cr_expect_lt(with.used_bytes, without.used_bytes + 1024);
 	p = profile_of((struct history_query){0});
-	cr_expect_not(profile_has(p, VALUE_CPU));
-	cr_expect_not(profile_has(p, VALUE_RUN_WAIT));
-	cr_expect_eq(profile_sum(p, VALUE_CPU), 0);
+	cr_expect(profile_has(p, VALUE_CPU) && profile_has(p, VALUE_RUN_WAIT));
+	cr_expect_eq(profile_sum(p, VALUE_CPU), told_ns);
+	cr_expect_eq(profile_sum(p, VALUE_RUN_WAIT), waited_ns);
+	for (uint32_t n = 0; n < p->threads[0].node_count; n++)
+		cr_expect_eq(p->threads[0].nodes[n].self[VALUE_CPU] > 0, p->threads[0].nodes[n].self[VALUE_RUNNABLE] > 0);
+	cr_expect_eq(history_sums(history, &(struct history_query){0}, values), 0);
+	cr_expect_eq(values[VALUE_CPU], told_ns);
 	profile_free(p);
+}
+
+/* Of time in which a thread waited for the GIL as often as it held it, the mode that counts holders has what ran with it. */
+Test(history, cpu_time_goes_where_its_samples_went)
+{
+	uint64_t values[VALUE_COUNT];
+
+	cr_assert_eq(history_set_mode(history, 0, MODE_GIL), 0);
+	for (unsigned i = 0; i < 100; i++) {
+		s.now_ns += 1000000;
+		stream_stack(&s, 1, STATUS_RUNNABLE | (i % 4 ? STATUS_GIL : 0), 1, stack, 1);
+	}
+	stream_time(&s, 1, 100000000, 0);
+	feed();
+	cr_expect_eq(history_sums(history, &(struct history_query){0}, values), 0);
+	cr_expect_eq(values[VALUE_CPU], 75000000);
 }
