@@ -8,6 +8,7 @@
 
 #include "daemon/error.h"
 #include "daemon/naming.h"
+#include "daemon/thread_names.h"
 #include "exporters/facts.h"
 #include "exporters/foreign.h"
 
@@ -111,6 +112,7 @@ void loaded_release(struct loaded *loaded)
 /* The result of all inputs so far. */
 struct joining {
 	struct builder *builder; /* NULL: they are call graphs */
+	struct thread_names threads; /* that there are in all of them */
 	struct loaded result;
 };
 
@@ -121,6 +123,8 @@ static int join(struct joining *j, const struct loaded *from, const struct filte
 	struct transform how = filters->how;
 	int err = 0;
 
+	for (uint32_t i = 0; from->profile && i < from->profile->thread_count; i++)
+		thread_names_take(&j->threads, from->profile->threads[i].name, from->profile->threads[i].tid);
 	how.min_percent = 0; /* of the whole, when the whole is there */
 	if (first && from->profile)
 		err = builder_new(&j->builder, &options);
@@ -187,8 +191,8 @@ static void note_if_empty(const struct profile *profile, const char *what)
 int load_all(struct loaded *ret_loaded, char *const *paths, int count, const struct filters *filters,
              enum format_needs needs)
 {
-	bool runs = needs != NEEDS_PROFILE;
-	struct joining j = {0};
+	bool runs = needs != NEEDS_PROFILE, missing = false;
+	struct joining j = {.threads = {.asked = &filters->threads}};
 	struct fault fault = {0};
 	int err = 0;
 
@@ -215,7 +219,10 @@ int load_all(struct loaded *ret_loaded, char *const *paths, int count, const str
 			error_note("cannot merge: %s", strerror(-err));
 	}
 	builder_free(j.builder);
-	if (err) {
+	if (!err)
+		missing = thread_names_check(&j.threads);
+	thread_names_release(&j.threads);
+	if (err || missing) {
 		loaded_release(&j.result);
 		return err == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
 	}

@@ -17,6 +17,8 @@
 #include "daemon/signals.h"
 #include "daemon/summary.h"
 #include "daemon/terminal.h"
+#include "daemon/thread_names.h"
+#include "exporters/facts.h"
 
 /* All of it is touched in time. Unthrottled, one sixth of it was in use at most where both threads share a CPU. */
 #define RING_BYTES      (UINT64_C(2) << 20)
@@ -340,6 +342,37 @@ static void wait_for_events(struct session *s, uint64_t due_ns)
 		stop(s);
 }
 
+/* Why a profile is empty: nothing was sampled, or nothing is left of it. */
+static void note_empty(const struct profile *profile)
+{
+	struct rec_facts facts;
+	char taken[32];
+
+	profile_facts(profile, &facts);
+	if (facts.samples == 0) {
+		error_note("no sample was taken: the profile is empty");
+		return;
+	}
+	facts_count_text(taken, sizeof(taken), facts.samples);
+	error_note("the profile is empty: %s samples were taken, and options leave out all (--mode %s)", taken,
+	           profile->mode ? profile->mode : "wall");
+}
+
+/* Threads may come at any time, so a name that no thread has is told at the end. When there were very many, the trees of those that ended stand together,
+ * and their names are not there any more. */
+static bool has_asked_threads(struct session *s, const struct profile *profile)
+{
+	struct thread_names names = {.asked = &s->options->threads};
+	bool missing;
+
+	if (names.asked->count == 0 || (names.asked->count == 1 && profile_sum(profile, VALUE_SAMPLES) > 0))
+		return true;
+	aggregator_each_thread(s->aggregator, thread_names_take, &names);
+	missing = thread_names_check(&names);
+	thread_names_release(&names);
+	return !missing;
+}
+
 static enum exit_status close_up(struct session *s)
 {
 	const struct profile *profile;
@@ -356,9 +389,11 @@ static enum exit_status close_up(struct session *s)
 	profile = publisher_final(s->publisher, &err);
 	if (profile && !s->options->quiet)
 		summary_print(profile, s->options->stats, s->ring);
-	if (profile && profile_sum(profile, VALUE_SAMPLES) == 0)
-		error_note("no sample was taken: the profile is empty");
-	return error_worse(s->targets.worst, err || !profile ? EXIT_FAILED : EXIT_DONE);
+	if (!profile || !has_asked_threads(s, profile))
+		return error_worse(s->targets.worst, EXIT_FAILED);
+	if (profile_sum(profile, VALUE_SAMPLES) == 0)
+		note_empty(profile);
+	return error_worse(s->targets.worst, err ? EXIT_FAILED : EXIT_DONE);
 }
 
 enum exit_status session_run(struct session *session)

@@ -198,9 +198,22 @@ static void add_native(struct facts *f)
 	add_time(f, "stop_max_ns", "stop, longest", sum->stop_max_ns, FACT_PLAIN);
 }
 
+/* The time of all samples that were taken, of those too that options left out, which are known by their number only: each stands for as much time as one in the
+ * profile does on average, or for an interval where none is in it. */
+static uint64_t sampled_ns(const struct facts *f, const struct profile *profile)
+{
+	uint64_t wall_ns = profile_sum(profile, VALUE_WALL);
+	double samples = (double)f->sum.samples;
+
+	if (f->sum.samples <= f->in_profile)
+		return wall_ns;
+	return (uint64_t)(f->in_profile ? (double)wall_ns / (double)f->in_profile * samples
+	                                : samples * (double)profile->interval_ns);
+}
+
 static void add_sampling(struct facts *f, const struct profile *profile)
 {
-	uint64_t wall_ns = profile_sum(profile, VALUE_WALL), retries = 0;
+	uint64_t due_ns = sampled_ns(f, profile) + f->sum.unsampled_ns, retries = 0;
 	char time[32], share[16];
 	struct fact *fact;
 
@@ -225,7 +238,7 @@ static void add_sampling(struct facts *f, const struct profile *profile)
 	fact = add(f, "unsampled_ns", "thread time not sampled", (double)f->sum.unsampled_ns,
 	           f->sum.unsampled_ns ? FACT_LOSS : FACT_GOOD);
 	facts_time_text(time, sizeof(time), f->sum.unsampled_ns);
-	facts_percent_text(share, sizeof(share), f->sum.unsampled_ns, wall_ns + f->sum.unsampled_ns);
+	facts_percent_text(share, sizeof(share), f->sum.unsampled_ns, due_ns);
 	snprintf(fact->text, sizeof(fact->text), f->sum.unsampled_ns ? "%s (%s)" : "%s", time, share);
 	add_count(f, "filtered", "left out by options", profile->filtered, FACT_PLAIN);
 	add_count(f, "omitted", "left out by --omit", profile->omitted, FACT_PLAIN);

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What threads were seen doing, on programs whose threads do one thing each. Shares are of a thread's sampled time."""
+import json
 import os
+import re
 import resource
 import subprocess
 import unittest
@@ -108,6 +110,28 @@ class Status(unittest.TestCase):
         self.assertEqual(set(shares["one"]), {"sleeper"})
         self.assertEqual(set(shares["tid"]), {"burner"})
 
+    @support.on(support.few)
+    def check_what_options_leave_out(self, python):
+        """Samples that options leave out were taken; a name that no thread has is told, with those that there are, and is a failure."""
+        with support.Target(python, "status.py", "@/table") as target:
+            recording = target.path("out.sampled")
+            done = support.sampled("attach", target.pid, "-d", "1", "--mode", "exception", "-f", "jsonl", "-o", target.path("out.jsonl"))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            whole = support.sampled("attach", target.pid, "-d", "1", "-f", "collapsed", "-o", target.path("out.collapsed"), "--record", recording)
+            self.assertEqual(whole.returncode, 0, whole.stderr)
+            with open(target.path("out.jsonl"), encoding="utf-8") as file:
+                facts = json.loads(file.readline())["facts"]
+            self.assertEqual((facts["in_profile"], facts["filtered"]), (0, facts["samples"]))
+            self.assertRegex(done.stderr.decode(), r"the profile is empty: [\d,]+ samples were taken, and options leave out all")
+            not_sampled = re.search(r"([\d.]+) %\) of thread time", done.stderr.decode())
+            self.assertLess(float(not_sampled.group(1)) if not_sampled else 0, 99, done.stderr)
+            wrong = support.sampled("attach", target.pid, "-d", "1", "-t", "slepeer", "-o", target.path("out.html"))
+            reported = support.sampled("report", recording, "--thread", "burner ")
+        self.assertEqual(wrong.returncode, 1, wrong.stderr)
+        self.assertRegex(wrong.stderr.decode(), r"-t slepeer: there was no such thread \(is it sleeper\? threads: .*burner")
+        self.assertEqual(reported.returncode, 1, reported.stderr)
+        self.assertRegex(reported.stderr.decode(), r"-t burner : there was no such thread \(is it burner\? threads: .*sleeper")
+
 
 IDLE_THREADS = """
 import threading, time
@@ -136,7 +160,8 @@ class ManyThreads(unittest.TestCase):
             target.wait()
             target.stdout.close()
         self.assertEqual(process.returncode, 0, error)
-        self.assertIn("unknown 0.0 %", error.decode())
+        self.assertRegex(error.decode(), "thread time .*idle")
+        self.assertNotRegex(error.decode(), "thread time .*unknown")
 
 
 if __name__ == "__main__":

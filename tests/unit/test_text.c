@@ -306,3 +306,28 @@ Test(text, what_is_not_known_of_a_process_is_not_asked)
 	free(text);
 	built_free(p);
 }
+
+/* Of 100 ms that were due 18 were not had, whether or not a mode keeps one in ten of the others, or none. */
+Test(text, what_options_leave_out_was_sampled)
+{
+	for (unsigned kept = 0; kept <= 80; kept += 40) {
+		struct profile *p = built_new();
+		uint32_t process = built_process(p, 1, "x"), t = built_thread(p, process, 0, 1, "Main");
+		struct facts facts;
+		bool found = false;
+
+		if (kept)
+			built_sample(p, t, 0, kept, STATUS_GIL);
+		p->processes[process].facts.samples = p->processes[process].facts.attempts = 82;
+		p->processes[process].facts.unsampled_ns = 18000000;
+		p->filtered = 82 - kept;
+		facts_make(&facts, p);
+		for (size_t i = 0; i < facts.count; i++)
+			if (strcmp(facts.items[i].key, "unsampled_ns") == 0) {
+				found = true;
+				cr_expect_str_eq(facts.items[i].text, "18.00 ms (18.0 %)", "%u kept: %s", kept, facts.items[i].text);
+			}
+		cr_expect(found);
+		built_free(p);
+	}
+}
