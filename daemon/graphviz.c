@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/helper.h"
 #include "base/utf8.h"
 
 extern char **environ;
@@ -81,8 +82,11 @@ static int spawn(pid_t *ret_pid, const struct streams *s, const char *option)
 		err = posix_spawn_file_actions_adddup2(&actions, s->out_fd, STDOUT_FILENO);
 	if (!err)
 		err = posix_spawn_file_actions_adddup2(&actions, s->error_fd, STDERR_FILENO);
-	if (!err)
+	if (!err) {
+		helper_begin();
 		err = posix_spawnp(ret_pid, "dot", &actions, &attributes, argv, environ);
+		helper_note(err ? 0 : *ret_pid);
+	}
 	posix_spawn_file_actions_destroy(&actions);
 	posix_spawnattr_destroy(&attributes);
 	return -err;
@@ -114,6 +118,7 @@ static int run(const struct streams *s, const char *option, struct fault *fault)
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
 			return fault_set(fault, -errno, "", "%s", strerror(errno));
+	helper_forget(pid);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
 		return 0;
 	first_line(s, &said);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/helper.h"
 #include "base/tempfile.h"
 #include "daemon/error.h"
 #include "daemon/push_loop.h"
@@ -98,7 +99,7 @@ static int fork_child(struct push_child *c, const char *spool, enum push_type ty
 
 	if (pipe2(feed, O_CLOEXEC) != 0)
 		return -errno;
-	c->pid = fork();
+	c->pid = helper_fork();
 	if (c->pid < 0) {
 		int err = -errno;
 
@@ -225,6 +226,7 @@ int push_child_finish(struct push_child *child)
 	do
 		ended = waitpid(child->pid, &status, 0);
 	while (ended < 0 && errno == EINTR);
+	helper_forget(child->pid);
 	if (ended == child->pid && WIFSIGNALED(status))
 		error_note("cannot push to %s: the sender was ended by signal %d", child->url, WTERMSIG(status));
 	free(child->url);

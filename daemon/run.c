@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -115,6 +116,8 @@ static int profile_command(struct session *session, struct command *command, con
 		return EXIT_BEFORE_EXEC;
 	}
 	session->command = command->pid;
+	if (session->options->subprocesses)
+		session->targets.command = command->pid;
 	/* Where it has ended already, its SIGCHLD is waiting. */
 	targets_add(&session->targets, command->pid, MEMBER_COMMAND);
 	ours = session_run(session);
@@ -138,6 +141,9 @@ static int run(const struct options *options)
 		error_fault(&fault, "cannot run %s", options->operands[0]);
 		return EXIT_BEFORE_EXEC;
 	}
+	/* What the command's processes leave behind (a daemon forks twice) becomes our child, not init's: children.c finds it. */
+	if (options->subprocesses)
+		(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
 	err = fork_command(&command, options->operands);
 	if (err) {
 		error_note("cannot run %s: %s", options->operands[0], strerror(-err));

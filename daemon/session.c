@@ -226,7 +226,10 @@ static void reap_command(struct session *s)
 	if (waitpid(s->command, &status, WNOHANG) == s->command) {
 		s->command_ended = true;
 		s->command_status = status;
-		stop(s);
+		if (!s->targets.command)
+			stop(s);
+		/* With what it left behind it goes on, as strace -f does, which is found now or never. */
+		targets_look_again(&s->targets);
 	}
 }
 
@@ -302,6 +305,18 @@ static int timeout_ms(uint64_t due_ns)
 	return due_ns <= now_ns ? 0 : (int)((due_ns - now_ns + NS_PER_MS - 1) / NS_PER_MS);
 }
 
+static void note_left_behind(struct session *s)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < s->targets.count; i++)
+		count += s->targets.members[i].sampled && s->targets.members[i].pid != s->command;
+	if (!s->command || count == 0 || s->left_behind_noted || s->options->quiet)
+		return;
+	error_note("the command has ended; processes that it left behind are still sampled: %zu (Ctrl-C stops and writes)", count);
+	s->left_behind_noted = true;
+}
+
 /* Looks after the targets; returns when to do so again. */
 static uint64_t tend_targets(struct session *s)
 {
@@ -312,8 +327,12 @@ static uint64_t tend_targets(struct session *s)
 	due_ns = targets_step(&s->targets);
 	if (s->targets.attached > 0 && !s->publisher && start(s))
 		exit(EXIT_FAILED);
-	if (!s->command && !targets_alive(&s->targets))
+	if (s->command && !s->command_ended)
+		return due_ns;
+	if (!targets_alive(&s->targets))
 		stop(s);
+	else
+		note_left_behind(s);
 	return due_ns;
 }
 

@@ -256,6 +256,11 @@ uint64_t targets_step(struct targets *targets)
 	return due_ns;
 }
 
+void targets_look_again(struct targets *targets)
+{
+	targets->next_scan_ns = targets->next_thorough_ns = 0;
+}
+
 void targets_collect(struct targets *targets)
 {
 	struct target *target;

@@ -36,6 +36,7 @@ struct targets {
 	struct sampler *sampler; /* not owned */
 	struct places *places;   /* not owned; where the sources of what is sampled are */
 	bool follow_children, verbose;
+	pid_t command; /* of `run --subprocesses`: what its processes leave behind becomes ours, and is followed; 0: none */
 	bool stops; /* their threads will be stopped */
 	struct member *members; /* owned */
 	size_t count, room;
@@ -58,6 +59,8 @@ void targets_release(struct targets *targets);
 int targets_add(struct targets *targets, pid_t pid, enum member_origin origin);
 /* Tries what is due and looks for children. Returns when it wants to be called again, UINT64_MAX: not by itself. */
 uint64_t targets_step(struct targets *targets);
+/* The next step looks for children of all threads. */
+void targets_look_again(struct targets *targets);
 /* Deals with those that came back from the sampler. */
 void targets_collect(struct targets *targets);
 /* Something is sampled, or about to be. */

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/helper.h"
 #include "exporters/names_child.h"
 #include "exporters/names_fetch.h"
 #include "exporters/names_state.h"
@@ -44,7 +45,7 @@ static pid_t fork_fetcher(const struct names_options *options, int *ret_fd)
 	*ret_fd = -1;
 	if (!options->debuginfod || !options->urls || !options->urls[0] || make_pair(pair))
 		return 0;
-	pid = fork();
+	pid = helper_fork();
 	if (pid == 0)
 		names_fetch(pair[1], options->urls, options->bytes_max);
 	close(pair[1]);
@@ -71,7 +72,7 @@ int names_new(struct names **ret_names, const struct names_options *options)
 		return err;
 	}
 	n->fetcher = fork_fetcher(options, &fetch_fd);
-	n->child = fork();
+	n->child = helper_fork();
 	if (n->child == 0)
 		names_child(pair[1], fetch_fd);
 	err = n->child < 0 ? -errno : 0;
@@ -101,6 +102,7 @@ static void end(pid_t *pid)
 	if (ended == 0 && kill(*pid, SIGKILL) == 0)
 		while (waitpid(*pid, NULL, 0) < 0 && errno == EINTR)
 			;
+	helper_forget(*pid);
 	*pid = 0;
 }
 

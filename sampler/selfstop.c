@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/helper.h"
 
 #define LOOK_NS (20 * NS_PER_MS)
 
@@ -80,7 +81,7 @@ int selfstop_init(struct selfstop *selfstop)
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)parent);
 	selfstop->page = page;
 	atomic_init(&selfstop->asked, ASK_NOBODY);
-	selfstop->watcher = fork();
+	selfstop->watcher = helper_fork();
 	if (selfstop->watcher == 0)
 		watch(page, parent, path);
 	if (selfstop->watcher < 0) {
@@ -100,6 +101,7 @@ void selfstop_release(struct selfstop *selfstop)
 	kill(selfstop->watcher, SIGKILL);
 	while (waitpid(selfstop->watcher, NULL, 0) < 0 && errno == EINTR)
 		;
+	helper_forget(selfstop->watcher);
 	munmap(selfstop->page, sizeof(*selfstop->page));
 	selfstop->page = NULL;
 }

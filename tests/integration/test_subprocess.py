@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import subprocess
+import tempfile
 import time
 import unittest
 
@@ -95,6 +96,77 @@ class ManyThreads(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         lines = support.parse_collapsed(done.stdout)
         self.assertGreater(sum(line.count for line in lines if any(name == "late" for name, _, _ in line.frames)), 50)
+
+
+# A daemon as daemons are made: forked twice, by a parent that ends before it; and more that end at once, which nobody but sampled waits for.
+DAEMON = """
+import os, sys, time
+def work(seconds):
+    end = time.time() + seconds
+    while time.time() < end:
+        sum(range(1000))
+def daemon_main():
+    work(float(sys.argv[1]))
+def leave(what):
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            what()
+        os._exit(0)
+    os.wait()
+work(float(sys.argv[1]) / 4)
+leave(daemon_main)
+for _ in range(20):
+    leave(lambda: None)
+print(os.getppid(), flush=True)
+work(float(sys.argv[1]) / 2)
+sys.exit(7)
+"""
+
+
+def children_of(pid):
+    with open("/proc/%d/task/%d/children" % (pid, pid)) as file:
+        return [int(word) for word in file.read().split()]
+
+
+def is_zombie(pid):
+    try:
+        with open("/proc/%d/stat" % pid, "rb") as file:
+            return file.read().rpartition(b") ")[2][:1] == b"Z"
+    except OSError:
+        return False
+
+
+@support.needs_python
+class Daemons(unittest.TestCase):
+    LIFE_S = 2 * support.LIFE_S
+
+    def run_daemon(self, *options):
+        """What sampled wrote, and its exit status; while the command runs all that ended is waited for."""
+        with tempfile.TemporaryDirectory() as folder:
+            output = os.path.join(folder, "out")
+            process = support.start_sampled("run", "--subprocesses", *options, "-f", "collapsed", "-o", output, "--",
+                                            *support.newest().argv, "-c", DAEMON, self.LIFE_S)
+            try:
+                self.assertEqual(int(process.stdout.readline()), process.pid)
+                support.wait_until(lambda: not any(is_zombie(pid) for pid in children_of(process.pid)), "those that ended are waited for")
+                _, error = process.communicate(timeout=60)
+                return support.read_collapsed(output), process.returncode, error.decode()
+            finally:
+                process.kill()
+                process.communicate()
+
+    def test_is_followed(self):
+        """To its end, which comes after the command's; the exit status is the command's."""
+        for options in ((), ("--blocking",)):
+            with self.subTest(options=options):
+                lines, status, error = self.run_daemon(*options)
+                self.assertEqual(status, 7, error)
+                self.assertIn("the command has ended", error)
+                counts = {pid: sum(line.count for line in of) for pid, of in by_pid(lines).items()}
+                daemon = sum(line.count for line in lines if [name for name, _, _ in line.frames][-2:] == ["daemon_main", "work"])
+                command = sum(line.count for line in lines if [name for name, _, _ in line.frames][-2:] == ["<module>", "work"])
+                self.assertGreater(daemon, 0.8 * command, counts)
 
 
 @support.needs_python
