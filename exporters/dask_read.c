@@ -14,12 +14,12 @@
 #include "base/clock.h"
 #include "exporters/dask_reader.h"
 #include "exporters/formats.h"
+#include "exporters/json_read.h"
 
 enum {
 	LEVELS_MAX = 2 * REC_DEPTH_MAX + 16,    /* of objects: two a frame */
 	TEXT_BYTES_MAX = 2 * REC_TEXT_MAX + 64, /* kept of a text */
 	TEXTS_BYTES_MAX = 1 << 30,              /* … of all */
-	TOKEN_BYTES_MAX = 16 << 20, /* of one text, which the parser keeps, and looks at again with each piece */
 };
 
 /* Of a count: with SUM_MAX (dask_tree.c) sums of a tree's nodes stay below 2^64. */
@@ -251,38 +251,16 @@ static int on_boolean(void *context, int value)
 
 /* --- the file --- */
 
+/* What stopped the parser, in place of what it says of that. */
 static int parse(struct dask_reader *r, yajl_handle parser, struct input *from, struct fault *fault)
 {
-	yajl_status status = yajl_status_ok;
-	uint64_t end = 0, quiet = 0;
+	int err = json_parse(from, parser, &r->moved, NULL, fault);
 
-	while (status == yajl_status_ok) {
-		const unsigned char *data;
-		size_t bytes = input_next(from, &data, sizeof(from->data));
-
-		if (bytes == 0) {
-			if (from->err)
-				return input_fault(from->err, fault);
-			status = yajl_complete_parse(parser);
-			break;
-		}
-		end = from->bytes - bytes;
-		r->moved = false;
-		status = yajl_parse(parser, data, bytes);
-		end += yajl_get_bytes_consumed(parser);
-		quiet = r->moved ? 0 : quiet + bytes;
-		if (quiet > TOKEN_BYTES_MAX)
-			return fault_set(fault, -EPROTO, "", "a text in it is longer than %d MiB (at byte %" PRIu64 ")",
-			                 TOKEN_BYTES_MAX >> 20, end - quiet);
-	}
 	if (builder_error(r->to))
 		return fault_set(fault, builder_error(r->to), "", "%s", strerror(-builder_error(r->to)));
-	if (status != yajl_status_ok && !r->why && (r->levels.err || r->nodes.err))
+	if (err && !r->why && (r->levels.err || r->nodes.err))
 		return fault_set(fault, -ENOMEM, "", "out of memory");
-	if (status != yajl_status_ok)
-		return fault_set(fault, -EPROTO, "", "%s, at byte %" PRIu64,
-		                 r->why ? r->why : "it is no whole JSON text", end);
-	return 0;
+	return err;
 }
 
 int dask_read(struct input *from, struct builder *to, struct fault *fault)
@@ -296,7 +274,7 @@ int dask_read(struct input *from, struct builder *to, struct fault *fault)
 	                                         .yajl_end_map = on_end,
 	                                         .yajl_start_array = on_start_array,
 	                                         .yajl_end_array = on_end};
-	struct dask_reader r = {.to = to};
+	struct dask_reader r = {.to = to, .fault = fault};
 	yajl_handle parser = yajl_alloc(&callbacks, NULL, &r);
 	uint32_t process = builder_process(to, &(struct process){.name = "dask"});
 	int err = 0;
@@ -305,7 +283,6 @@ int dask_read(struct input *from, struct builder *to, struct fault *fault)
 	r.thread = builder_thread(to, &(struct thread_tree){.process = process, .is_main = true});
 	if (!parser)
 		return fault_set(fault, -ENOMEM, "", "out of memory");
-	yajl_config(parser, yajl_dont_validate_strings, 1); /* the builder makes texts valid */
 	err = parse(&r, parser, from, fault);
 	if (!err && r.untimed && builder_wants_time(to))
 		err = fault_set(fault, -EINVAL, "a history, a list of [time, tree], has it",
@@ -324,11 +301,7 @@ int dask_read(struct input *from, struct builder *to, struct fault *fault)
 
 bool dask_detect(const unsigned char *head, size_t bytes)
 {
-	size_t at = 0;
-
-	while (at < bytes && strchr(" \t\r\n", head[at]) && head[at])
-		at++;
-	if (at == bytes || (head[at] != '{' && head[at] != '['))
+	if (!json_begins(head, bytes, '{') && !json_begins(head, bytes, '['))
 		return false;
 	return memmem(head, bytes, "\"children\"", 10) &&
 	       (memmem(head, bytes, "\"identifier\"", 12) || memmem(head, bytes, "\"line_number\"", 13));

@@ -8,6 +8,7 @@
 
 #include "aggregator/builder.h"
 #include "base/buf.h"
+#include "base/fault.h"
 #include "exporters/intern.h"
 
 enum { DASK_NODES_MAX = 1 << 24 }; /* of one tree */
@@ -30,6 +31,7 @@ struct dask_reader {
 	bool in_history, has_time; /* has_time: of the entry at hand */
 	bool moved;                /* the parser called since the last look */
 	const char *why;           /* static; NULL: nothing is wrong */
+	struct fault *fault;       /* the caller's: says it, too */
 };
 
 static inline struct dask_node *dask_raw(struct dask_reader *reader, uint32_t node)

@@ -2,6 +2,7 @@
 /* A tree of a Dask profile, once it is whole, goes to the builder: what a node counts beyond its children is its own. */
 #include "exporters/dask_reader.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "exporters/span.h"
@@ -11,6 +12,8 @@
 
 int dask_stop(struct dask_reader *r, const char *why)
 {
+	if (!r->why)
+		fault_set(r->fault, -EPROTO, "", "%s", why);
 	r->why = r->why ? r->why : why;
 	return 0;
 }

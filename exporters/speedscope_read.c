@@ -14,12 +14,12 @@
 #include <yajl/yajl_parse.h>
 
 #include "exporters/formats.h"
+#include "exporters/json_read.h"
 #include "exporters/speedscope.h"
 
 enum {
 	NESTING_MAX = 64,
-	TOKEN_MAX = 16 << 20, /* bytes of one text, which the parser keeps when it is in pieces */
-	NUMBER_MAX = 64       /* digits of one number */
+	NUMBER_MAX = 64 /* digits of one number */
 };
 
 /* Where in the file we are. */
@@ -337,62 +337,9 @@ static const yajl_callbacks callbacks = {
 	.yajl_end_array = on_end,
 };
 
-/* What the parser says of the text, or we of what it means; both with the place. */
-static int failed(struct reading *r, yajl_handle parser, yajl_status status, uint64_t at)
-{
-	char why[sizeof(r->fault->why)];
-	unsigned char *text;
-	int err = r->fault->err;
-
-	if (status == yajl_status_client_canceled && r->fault->why[0]) {
-		memcpy(why, r->fault->why, sizeof(why));
-	} else {
-		text = yajl_get_error(parser, 0, NULL, 0);
-		err = -EPROTO;
-		snprintf(why, sizeof(why), "%.*s", text ? (int)strcspn((char *)text, "\n") : 0,
-		         text ? (char *)text : "");
-		yajl_free_error(parser, text);
-	}
-	return fault_set(r->fault, err, "", "%.200s (at byte %" PRIu64 ")", why, at);
-}
-
-static int parse(struct reading *r, yajl_handle parser, struct input *from)
-{
-	const unsigned char *data;
-	uint64_t quiet = 0, before = from->bytes;
-	yajl_status status;
-	size_t bytes;
-
-	while ((bytes = input_next(from, &data, sizeof(from->data))) > 0) {
-		r->moved = false;
-		status = yajl_parse(parser, data, bytes);
-		if (status != yajl_status_ok)
-			return failed(r, parser, status, before + yajl_get_bytes_consumed(parser));
-		before += bytes;
-		quiet = r->moved ? 0 : quiet + bytes;
-		if (quiet > TOKEN_MAX)
-			return fault_set(r->fault, -EPROTO, "",
-			                 "a text in it is longer than %d MiB (at byte %" PRIu64 ")", TOKEN_MAX >> 20,
-			                 before - quiet);
-	}
-	if (from->err)
-		return input_fault(from->err, r->fault);
-	status = yajl_complete_parse(parser);
-	if (status != yajl_status_ok)
-		return failed(r, parser, status, before);
-	if (!r->has_frames || !r->has_profiles)
-		return fault_set(r->fault, -EPROTO, "", "it has no \"%s\"", r->has_frames ? "profiles" : "frames");
-	return 0;
-}
-
 bool speedscope_detect(const unsigned char *head, size_t bytes)
 {
-	static const char blanks[] = "\xef\xbb\xbf \t\r\n";
-	size_t at = 0;
-
-	while (at < bytes && head[at] && memchr(blanks, head[at], sizeof(blanks) - 1))
-		at++;
-	if (at == bytes || head[at] != '{')
+	if (!json_begins(head, bytes, '{'))
 		return false;
 	if (memmem(head, bytes, "speedscope.app/file-format-schema", 33))
 		return true;
@@ -410,10 +357,10 @@ int speedscope_read(struct input *from, struct builder *to, struct fault *fault)
 		free(r);
 		return fault_set(fault, -ENOMEM, "", "out of memory");
 	}
-	yajl_config(parser, yajl_dont_validate_strings, 1); /* the builder makes them valid */
 	r->fault = fault;
-	fault->why[0] = '\0';
-	err = parse(r, parser, from);
+	err = json_parse(from, parser, &r->moved, NULL, fault);
+	if (!err && (!r->has_frames || !r->has_profiles))
+		err = fault_set(fault, -EPROTO, "", "it has no \"%s\"", r->has_frames ? "profiles" : "frames");
 	if (!err)
 		err = speedscope_build(&r->file, to, fault);
 	yajl_free(parser);

@@ -233,11 +233,11 @@ Test(dask, refused)
 {
 	struct buf deep = {0};
 
-	refuse("", "no whole JSON");
-	refuse("{", "no whole JSON");
+	refuse("", "premature EOF");
+	refuse("{", "premature EOF");
 	refuse("{} {}", "no count");
 	refuse("{}", "no count");
-	refuse("{\"count\": -1}", "a count makes no sense, at byte");
+	refuse("{\"count\": -1}", "a count makes no sense (at byte");
 	refuse("{\"count\": 1e300}", "a count makes no sense");
 	refuse("{\"count\": \"1\"}", "a count is a text");
 	refuse("{\"count\": null}", "null");
