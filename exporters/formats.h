@@ -36,6 +36,8 @@ int callgrind_write(const struct callgraph *graph, const struct export_options *
 int dot_write(const struct callgraph *graph, const struct export_options *options, struct writer *to);
 bool tachyon_detect(const unsigned char *head, size_t bytes);
 int tachyon_read(struct input *from, struct builder *to, struct fault *fault);
+bool gecko_detect(const unsigned char *head, size_t bytes);
+int gecko_read(struct input *from, struct builder *to, struct fault *fault);
 bool trace_detect(const unsigned char *head, size_t bytes);
 int trace_read(struct input *from, struct builder *to, struct fault *fault);
 bool ascend_detect(const unsigned char *head, size_t bytes);
