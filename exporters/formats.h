@@ -40,6 +40,8 @@ bool gecko_detect(const unsigned char *head, size_t bytes);
 int gecko_read(struct input *from, struct builder *to, struct fault *fault);
 bool mojo_detect(const unsigned char *head, size_t bytes);
 int mojo_read(struct input *from, struct builder *to, struct fault *fault);
+bool pyinstrument_detect(const unsigned char *head, size_t bytes);
+int pyinstrument_read(struct input *from, struct builder *to, struct fault *fault);
 bool trace_detect(const unsigned char *head, size_t bytes);
 int trace_read(struct input *from, struct builder *to, struct fault *fault);
 bool ascend_detect(const unsigned char *head, size_t bytes);
