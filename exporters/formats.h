@@ -42,6 +42,8 @@ bool mojo_detect(const unsigned char *head, size_t bytes);
 int mojo_read(struct input *from, struct builder *to, struct fault *fault);
 bool pyinstrument_detect(const unsigned char *head, size_t bytes);
 int pyinstrument_read(struct input *from, struct builder *to, struct fault *fault);
+bool tachyon_totals_detect(const unsigned char *head, size_t bytes);
+int tachyon_totals_read(struct input *from, struct callgraph *to, struct fault *fault);
 bool trace_detect(const unsigned char *head, size_t bytes);
 int trace_read(struct input *from, struct builder *to, struct fault *fault);
 bool ascend_detect(const unsigned char *head, size_t bytes);

@@ -286,5 +286,7 @@ Test(writer, formats_are_found_by_name_and_suffix)
 	cr_assert_str_eq(format_names(),
 	                 "flamegraph recording pstats pprof speedscope firefox chrome svg dot callgrind heatmap "
 	                 "dask jsonl otlp text collapsed");
-	cr_assert_str_eq(format_read_names(), "recording pstats pprof speedscope dask tachyon ascend perf collapsed");
+	cr_assert_str_eq(format_read_names(),
+	                 "recording pstats pprof speedscope firefox chrome dask tachyon tachyon-jsonl austin-mojo "
+	                 "pyinstrument ascend perf collapsed");
 }
