@@ -41,6 +41,9 @@ struct outputs {
 /* The format of -f (NULL: not given), or of an output's name (NULL: not given). 0 or -EINVAL with *fault filled. */
 int output_choose_format(const char *name, const char *path, const struct format **ret_format, struct fault *fault);
 
+/* What shows files of a format, to stand before a file's name; NULL: nothing that everybody has. */
+const char *output_open_with(const struct format *format);
+
 /* Pairs -f with -o. pid and now name what -o does not. 0, -EINVAL (usage) or -ENOMEM, with *fault filled. */
 int outputs_plan(struct outputs *ret_outputs, const struct options *options, pid_t pid, time_t now,
                  struct fault *fault);

@@ -63,3 +63,28 @@ int output_choose_format(const char *name, const char *path, const struct format
 {
 	return name ? find_format(name, ret_format, fault) : guess_format(path ? path : "-", ret_format, fault);
 }
+
+const char *output_open_with(const struct format *format)
+{
+	static const struct {
+		const char *format, *command;
+	} commands[] = {
+		{"flamegraph", "xdg-open "},
+		{"heatmap", "xdg-open "},
+		{"svg", "xdg-open "},
+		{"text", "less "},
+		{"collapsed", "sampled report "},
+		{"pstats", "python3 -m pstats "},
+		{"pprof", "go tool pprof -http=: "},
+		{"speedscope", "https://www.speedscope.app with "},
+		{"firefox", "https://profiler.firefox.com with "},
+		{"chrome", "https://ui.perfetto.dev with "},
+		{"callgrind", "kcachegrind "},
+		{"dot", "dot -Tsvg -O "},
+	};
+
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		if (strcmp(format->name, commands[i].format) == 0)
+			return commands[i].command;
+	return NULL;
+}

@@ -392,6 +392,18 @@ static bool has_asked_threads(struct session *s, const struct profile *profile)
 	return !missing;
 }
 
+static void print_summary(const struct session *s, const struct profile *profile)
+{
+	struct summary_options options = {
+		.figures = s->options->verbose || s->options->stats, .stats = s->options->stats, .ring = s->ring};
+
+	if (terminal_is_live() && s->outputs.count > 0 && s->outputs.items[0].path) {
+		options.open_with = output_open_with(s->outputs.items[0].format);
+		options.opened = s->outputs.items[0].path;
+	}
+	summary_print(profile, &options);
+}
+
 static enum exit_status close_up(struct session *s)
 {
 	const struct profile *profile;
@@ -407,7 +419,7 @@ static enum exit_status close_up(struct session *s)
 	}
 	profile = publisher_final(s->publisher, &err);
 	if (profile && !s->options->quiet)
-		summary_print(profile, s->options->stats, s->ring);
+		print_summary(s, profile);
 	if (!profile || !has_asked_threads(s, profile))
 		return error_worse(s->targets.worst, EXIT_FAILED);
 	if (profile_sum(profile, VALUE_SAMPLES) == 0)

@@ -5,16 +5,77 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
-#include "base/clock.h"
+#include "base/utf8.h"
 #include "daemon/terminal.h"
-#include "exporters/facts.h"
 #include "exporters/functions.h"
 #include "exporters/native.h"
-#include "base/utf8.h"
+#include "exporters/ranking.h"
 
-enum { TOP_COUNT = 3, PROCESS_COLUMNS = 100, NAME_COLUMNS = 80 };
+enum {
+	TOP_COUNT = 3,
+	PROCESSES_MAX = 4,
+	NAMES_MAX = 4,    /* of who waits, or is idle */
+	LABEL_COLUMNS = 11, /* "  on CPU   " */
+	COLUMNS_MIN = 30,
+};
+
+/* A line that goes on below its label where it is too long for the terminal. */
+struct lines {
+	struct buf line;
+	unsigned used, columns;
+	bool fresh; /* nothing stands behind the label */
+};
+
+static void end_line(struct lines *l)
+{
+	terminal_line(buf_text(&l->line));
+	l->line.bytes = 0;
+}
+
+static void begin(struct lines *l, const char *label)
+{
+	buf_printf(&l->line, "  %-*s", LABEL_COLUMNS - 2, label);
+	l->used = LABEL_COLUMNS;
+	l->fresh = true;
+}
+
+/* Puts text behind the separator, or into a line of its own. */
+static void add_text(struct lines *l, const char *separator, const char *text)
+{
+	struct buf part = {0};
+	unsigned columns = utf8_fit(&part, text, l->columns - LABEL_COLUMNS, false), gap = (unsigned)strlen(separator);
+
+	/* One column is kept for the comma that may come behind it. */
+	if (!l->fresh && l->used + gap + columns >= l->columns) {
+		while (*separator && strchr(",;:", *separator))
+			buf_putc(&l->line, *separator++);
+		end_line(l);
+		begin(l, "");
+	} else if (!l->fresh) {
+		buf_puts(&l->line, separator);
+		l->used += gap;
+	}
+	buf_puts(&l->line, buf_text(&part));
+	l->used += columns;
+	l->fresh = false;
+	buf_release(&part);
+}
+
+__attribute__((format(printf, 3, 4))) static void add(struct lines *l, const char *separator, const char *format, ...)
+{
+	char *text;
+	va_list args;
+
+	va_start(args, format);
+	if (vasprintf(&text, format, args) >= 0) {
+		add_text(l, separator, text);
+		free(text);
+	}
+	va_end(args);
+}
 
 static const char *fact_text(const struct facts *facts, const char *key)
 {
@@ -24,155 +85,275 @@ static const char *fact_text(const struct facts *facts, const char *key)
 	return "?";
 }
 
-__attribute__((format(printf, 1, 2))) static void print(const char *format, ...)
+/* A command line without the folders of its program. */
+static const char *command_text(const char *name)
 {
-	char *line;
-	va_list args;
+	const char *end = name ? name + strcspn(name, " ") : NULL;
 
-	va_start(args, format);
-	if (vasprintf(&line, format, args) >= 0) {
-		terminal_line(line);
-		free(line);
+	while (end && end > name && end[-1] != '/')
+		end--;
+	return end ? end : "?";
+}
+
+static void print_head(struct lines *l, const struct profile *profile, const struct facts *facts)
+{
+	l->used = 0;
+	l->fresh = true;
+	add(l, "", "sampled: %s samples", fact_text(facts, "in_profile"));
+	add(l, " ", "of %u thread%s", profile->thread_count, profile->thread_count == 1 ? "" : "s");
+	add(l, " ", "in %s", fact_text(facts, "duration_ns"));
+	end_line(l);
+	for (uint32_t i = 0; i < profile->process_count && i < PROCESSES_MAX; i++) {
+		const struct process *process = &profile->processes[i];
+		char version[16];
+
+		facts_version_text(version, sizeof(version), process->version);
+		begin(l, "process");
+		add(l, "", "%d, Python %s: %s", process->pid, version, command_text(process->name));
+		end_line(l);
 	}
-	va_end(args);
+	if (profile->process_count > PROCESSES_MAX) {
+		begin(l, "");
+		add(l, "", "and %u more processes", profile->process_count - PROCESSES_MAX);
+		end_line(l);
+	}
 }
 
-static void print_process(const struct process *process)
+static void add_share(struct lines *l, const char *label, uint64_t part, uint64_t whole, bool always)
 {
-	struct buf name = {0};
-	char version[16];
+	double percent = facts_percent(part, whole);
 
-	facts_version_text(version, sizeof(version), process->version);
-	utf8_fit(&name, process->name ? process->name : "?", PROCESS_COLUMNS, false);
-	print("  process      %d, Python %s: %s", process->pid, version, buf_text(&name));
-	buf_release(&name);
+	if (part || always)
+		add(l, ", ", "%s %.*f %%", label, percent < 9.95, percent);
 }
 
-static void print_head(const struct profile *profile, const struct facts *facts)
+/* The time that the kernel's counts are shares of: it counted while nothing was sampled, too. Of a part of the threads, what was not sampled is not
+ * known. */
+static uint64_t counted_ns(const struct profile *profile, const struct facts *facts, const uint64_t values[VALUE_COUNT])
 {
-
-	print("sampled: %s samples of %u thread%s in %s", fact_text(facts, "in_profile"), profile->thread_count,
-	      profile->thread_count == 1 ? "" : "s", fact_text(facts, "duration_ns"));
-	for (uint32_t i = 0; i < profile->process_count && i < TOP_COUNT; i++)
-		print_process(&profile->processes[i]);
-	if (profile->process_count > TOP_COUNT)
-		print("  process      and %u more", profile->process_count - TOP_COUNT);
+	return values[VALUE_WALL] + (profile->filtered || profile->omitted ? 0 : facts->sum.unsampled_ns);
 }
 
-static void print_losses(const struct facts *facts)
+/* CPU time is the kernel's; the others are what was seen, and add up to the whole. */
+static void print_times(struct lines *l, const struct profile *profile, const uint64_t values[VALUE_COUNT],
+                        uint64_t counted)
 {
-	print("  rate         asked %s, reached %s; ticks late %s, missed %s", fact_text(facts, "asked_hz"),
-	      fact_text(facts, "reached_hz"), fact_text(facts, "ticks_late"), fact_text(facts, "ticks_missed"));
-	print("  tried        %s: taken %s; lost: torn %s, unreadable %s, invalid %s, ended %s, dropped %s",
-	      fact_text(facts, "attempts"), fact_text(facts, "samples"), fact_text(facts, "lost_torn"),
-	      fact_text(facts, "lost_unreadable"), fact_text(facts, "lost_invalid"), fact_text(facts, "lost_gone"),
-	      fact_text(facts, "lost_dropped"));
-	print("  left out     by options %s, by --omit %s, for want of memory %s; truncated stacks %s",
-	      fact_text(facts, "filtered"), fact_text(facts, "omitted"), fact_text(facts, "out_of_memory"),
-	      fact_text(facts, "truncated"));
-	print("  not sampled  %s of thread time", fact_text(facts, "unsampled_ns"));
-}
+	uint64_t states[STATE_COUNT], whole = values[VALUE_WALL];
 
-/* What was asked for by --native and --blocking; else nothing. */
-static void print_native(const struct facts *facts)
-{
-	const struct rec_facts *sum = &facts->sum;
-	char within[32];
-
-	if (sum->native || sum->native_cut || sum->native_mismatched || sum->native_failed)
-		print("  native       all frames in %s samples, the innermost in %s; left out %s, not had %s",
-		      fact_text(facts, "native"), fact_text(facts, "native_cut"), fact_text(facts, "native_mismatched"),
-		      fact_text(facts, "native_failed"));
-	if (sum->stops == 0 && sum->stops_given_up == 0)
-		return;
-	facts_time_text(within, sizeof(within), facts_stop_ns(sum, 99));
-	print("  stops        %s, median %s, 99 %% within %s, longest %s; given up %s; %llu may have interrupted a "
-	      "system "
-	      "call",
-	      fact_text(facts, "stops"), fact_text(facts, "stop_median_ns"), within, fact_text(facts, "stop_max_ns"),
-	      fact_text(facts, "stops_given_up"), (unsigned long long)sum->eintr_risk);
-}
-
-static void print_times(const struct profile *profile)
-{
-	static const char *const labels[STATE_COUNT] = {
-		[STATE_GIL] = "GIL held", [STATE_GIL_WAIT] = "GIL awaited", [STATE_RUNNABLE] = "runnable without GIL",
-		[STATE_IDLE] = "idle",    [STATE_UNKNOWN] = "unknown"};
-	uint64_t values[VALUE_COUNT], states[STATE_COUNT];
-	struct buf line = {0};
-
-	for (int v = 0; v < VALUE_COUNT; v++)
-		values[v] = profile_sum(profile, v);
 	values_states(values, states);
-	for (int i = 0; i < STATE_COUNT; i++)
-		if (states[i] || i != STATE_UNKNOWN)
-			buf_printf(&line, "%s%s %.1f %%", i ? ", " : "", labels[i],
-			           facts_percent(states[i], values[VALUE_WALL]));
-	print("  thread time  %s", buf_text(&line));
-	buf_release(&line);
+	begin(l, "time");
 	if (profile_has(profile, VALUE_CPU))
-		print("  CPU          %.1f %% of thread time, by the kernel's count; %.1f %% waiting for a CPU",
-		      facts_percent(values[VALUE_CPU], values[VALUE_WALL]),
-		      facts_percent(values[VALUE_RUN_WAIT], values[VALUE_WALL]));
+		add_share(l, "CPU", values[VALUE_CPU], counted, true);
+	add_share(l, "GIL held", states[STATE_GIL], whole, true);
+	add_share(l, "awaited", states[STATE_GIL_WAIT], whole, false);
+	add_share(l, "runnable without it", states[STATE_RUNNABLE], whole, false);
+	add_share(l, "idle", states[STATE_IDLE], whole, false);
+	add_share(l, "unknown", states[STATE_UNKNOWN], whole, false);
+	end_line(l);
 }
 
-static void print_function(const struct symbol *symbol, double self_percent)
+/* "sympy/core/cache.py:69", or the native module, or "". */
+static void add_place(struct buf *to, const struct symbol *symbol)
 {
-	struct buf text = {0};
-
-	utf8_fit(&text, symbol->name, NAME_COLUMNS, false);
 	if (symbol->module[0] && !symbol->file[0] && !strstr(symbol->name, "+0x"))
-		buf_printf(&text, " (%s)", native_module_name(symbol->module));
+		buf_puts(to, native_module_name(symbol->module));
 	else if (symbol->file[0]) /* a special frame, such as <GC>, has none */
-		buf_printf(&text, " (%s:%u)", symbol->file, symbol->first_line);
-	print("  self %5.1f %%  %s", self_percent, buf_text(&text));
-	buf_release(&text);
+		buf_printf(to, "%s:%u", ranking_short_file(symbol->file), symbol->first_line);
 }
 
-static void print_top(const struct profile *profile)
+/* Name and place in two columns, the place cut at its front, where files differ least. */
+static void print_function(struct lines *l, const char *label, const struct symbol *symbol, double percent,
+                           unsigned name_columns)
 {
-	uint64_t wall_ns = profile_sum(profile, VALUE_WALL);
+	unsigned left = l->columns - LABEL_COLUMNS - 9, used;
+	struct buf place = {0};
+
+	begin(l, label);
+	buf_printf(&l->line, "%5.1f %%  ", percent);
+	used = utf8_fit(&l->line, symbol->name, name_columns < left ? name_columns : left, false);
+	add_place(&place, symbol);
+	if (buf_text(&place)[0] && used + 12 < left) {
+		for (; used < name_columns + 2; used++)
+			buf_putc(&l->line, ' ');
+		utf8_fit(&l->line, buf_text(&place), left - used, true);
+	}
+	end_line(l);
+	buf_release(&place);
+}
+
+static unsigned columns_of(const char *text)
+{
+	struct buf fitted = {0};
+	unsigned columns = utf8_fit(&fitted, text, 1000, false);
+
+	buf_release(&fitted);
+	return columns;
+}
+
+static void print_top(struct lines *l, const struct profile *profile, const struct ranking *ranking,
+                      const struct function *functions, uint32_t count, uint64_t whole)
+{
+	unsigned widest = 0, most = (l->columns - LABEL_COLUMNS - 9) / 2;
+
+	count = count < TOP_COUNT ? count : TOP_COUNT;
+	while (count > 0 && ranking_amount(ranking, functions[count - 1].self) == 0)
+		count--;
+	for (uint32_t i = 0; i < count; i++) {
+		unsigned columns = columns_of(profile->symbols[functions[i].symbol].name);
+
+		widest = columns > widest ? columns : widest;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		print_function(l, i ? "" : ranking->label, &profile->symbols[functions[i].symbol],
+		               facts_percent(ranking_amount(ranking, functions[i].self), whole),
+		               widest < most ? widest : most);
+}
+
+/* Which threads have the largest part of a value. */
+static void add_threads(struct lines *l, const struct profile *profile, enum value_index value, uint64_t whole)
+{
+	bool *named = calloc(profile->thread_count + (size_t)1, sizeof(*named));
+
+	for (uint32_t names = 0; named && names < NAMES_MAX; names++) {
+		uint32_t best = profile->thread_count;
+		uint64_t most = whole / 20;
+
+		for (uint32_t i = 0; i < profile->thread_count; i++) {
+			uint64_t sum = ranking_thread_sum(&profile->threads[i], value);
+
+			if (!named[i] && sum > most) {
+				most = sum;
+				best = i;
+			}
+		}
+		if (best == profile->thread_count)
+			break;
+		named[best] = true;
+		if (profile->threads[best].name && profile->threads[best].name[0])
+			add(l, names ? ", " : ": ", "%s", profile->threads[best].name);
+		else
+			add(l, names ? ", " : ": ", "%llu", (unsigned long long)profile->threads[best].tid);
+	}
+	free(named);
+}
+
+/* Who waits for what, where that is a percent or more. */
+static void print_waiting(struct lines *l, const struct profile *profile, const uint64_t values[VALUE_COUNT],
+                          uint64_t counted)
+{
+	static const struct {
+		enum value_index value;
+		const char *what;
+	} waits[] = {{VALUE_GIL_WAIT, "for the GIL"}, {VALUE_RUN_WAIT, "for a CPU"}};
+	bool first = true;
+
+	for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++) {
+		enum value_index value = waits[i].value;
+		double percent = facts_percent(values[value], value == VALUE_RUN_WAIT ? counted : values[VALUE_WALL]);
+
+		if (!profile_has(profile, value) || percent < 1)
+			continue;
+		begin(l, first ? "waiting" : "");
+		add(l, "", "%5.1f %%  %s", percent, waits[i].what);
+		add_threads(l, profile, value, values[value]);
+		end_line(l);
+		first = false;
+	}
+}
+
+/* Where threads sleep, in one line: idle time answers no question about speed. */
+static void print_idle(struct lines *l, const struct profile *profile, const uint64_t values[VALUE_COUNT])
+{
 	struct function *functions;
 	uint32_t count;
 
-	if (functions_make(&functions, &count, profile, VALUE_WALL))
+	if (values[VALUE_IDLE] == 0 || functions_make(&functions, &count, profile, VALUE_IDLE))
 		return;
-	for (uint32_t i = 0; i < count && i < TOP_COUNT; i++)
-		print_function(&profile->symbols[functions[i].symbol],
-		               facts_percent(functions[i].self[VALUE_WALL], wall_ns));
+	begin(l, "idle");
+	add(l, "", "%5.1f %%", facts_percent(values[VALUE_IDLE], values[VALUE_WALL]));
+	for (uint32_t i = 0; i < count && i < NAMES_MAX && functions[i].self[VALUE_IDLE] >= values[VALUE_IDLE] / 20 + 1; i++)
+		add(l, i ? ", " : "  ", "%s", profile->symbols[functions[i].symbol].name);
+	end_line(l);
 	free(functions);
 }
 
-static void print_stats(const struct facts *facts, const struct ring *ring)
+static void add_loss(struct lines *l, const char *of, uint64_t part, uint64_t whole)
 {
-	const struct rec_facts *sum = &facts->sum;
-	double attempts = sum->attempts ? (double)sum->attempts : 1, reads = sum->reads ? (double)sum->reads : 1;
+	char text[32];
 
-	print("  reading      %.2f \u00b5s a sample, %.2f \u00b5s a read, %.2f pieces and %.0f bytes a read; on the thread's CPU %s samples",
-	      (double)sum->read_ns / attempts / 1e3, (double)sum->read_ns / reads / 1e3,
-	      (double)sum->read_segments / reads, (double)sum->read_bytes / reads, fact_text(facts, "near"));
-	print("  repeated     %s reads: moved %llu, more to copy %llu, behind a generator or C %llu, other code %llu, "
-	      "no such call %llu;"
-	      " to confirm a new call %s; samples taken a little later %s",
-	      fact_text(facts, "retries"), (unsigned long long)sum->retries[RETRY_MOVED],
-	      (unsigned long long)sum->retries[RETRY_GUESS], (unsigned long long)sum->retries[RETRY_LINK],
-	      (unsigned long long)sum->retries[RETRY_CODE], (unsigned long long)sum->retries[RETRY_CALL],
-	      fact_text(facts, "confirms"), fact_text(facts, "deferred"));
-	print("  ring         at most %.1f of %.1f KiB used; %llu runs for %llu samples, %llu symbols",
-	      (double)ring_peak_bytes(ring) / 1024, (double)ring_room_bytes(ring) / 1024, (unsigned long long)sum->runs,
-	      (unsigned long long)sum->samples, (unsigned long long)sum->symbols);
+	facts_percent_text(text, sizeof(text), part, whole);
+	if (part)
+		add(l, ", ", "%s of %s", text, of);
 }
 
-void summary_print(const struct profile *profile, bool stats, const struct ring *ring)
+/* What is missing, in one line; what is not missing is not named. */
+static void print_losses(struct lines *l, const struct profile *profile, const struct facts *facts,
+                         const uint64_t values[VALUE_COUNT], bool figures)
 {
-	struct facts facts;
+	const struct rec_facts *sum = &facts->sum;
+	uint64_t excluded = profile->filtered + profile->omitted;
+	char text[32];
 
+	begin(l, "lost");
+	add_loss(l, "samples", facts->lost, sum->attempts);
+	add_loss(l, "ticks", sum->ticks_missed, sum->ticks + sum->ticks_missed);
+	add_loss(l, "thread time", sum->unsampled_ns, values[VALUE_WALL] + sum->unsampled_ns);
+	add_loss(l, "stacks' outer frames", sum->truncated, sum->samples);
+	add_loss(l, "native frames", sum->native_failed + sum->native_mismatched, sum->samples);
+	add_loss(l, "samples for want of memory", profile->out_of_memory, sum->samples);
+	if (l->fresh)
+		add(l, "", "nothing");
+	if (excluded) {
+		facts_count_text(text, sizeof(text), excluded);
+		add(l, "; ", "excluded by options: %s", text);
+	}
+	if (!figures)
+		add(l, " ", "(-v: all figures)");
+	end_line(l);
+}
+
+static void print_overload(struct lines *l, double run_wait)
+{
+	if (run_wait < 25)
+		return;
+	begin(l, "");
+	add(l, "", "overloaded machine: threads waited for a CPU %.0f %% of the time", run_wait);
+	end_line(l);
+}
+
+void summary_print(const struct profile *profile, const struct summary_options *options)
+{
+	unsigned columns = terminal_columns(STDERR_FILENO);
+	struct lines l = {.columns = columns < COLUMNS_MIN ? COLUMNS_MIN : columns};
+	struct ranking ranking = ranking_of(profile);
+	uint64_t values[VALUE_COUNT], counted;
+	struct function *functions;
+	struct facts facts;
+	uint32_t count;
+
+	for (int v = 0; v < VALUE_COUNT; v++)
+		values[v] = profile_sum(profile, (enum value_index)v);
 	facts_make(&facts, profile);
-	print_head(profile, &facts);
-	print_losses(&facts);
-	print_native(&facts);
-	print_times(profile);
-	print_top(profile);
-	if (stats)
-		print_stats(&facts, ring);
+	print_head(&l, profile, &facts);
+	counted = counted_ns(profile, &facts, values);
+	print_times(&l, profile, values, counted);
+	if (functions_rank(&functions, &count, profile, &ranking) == 0) {
+		print_top(&l, profile, &ranking, functions, count,
+		          ranking.by == VALUE_CPU ? counted : values[ranking.by]);
+		free(functions);
+	}
+	print_waiting(&l, profile, values, counted);
+	print_idle(&l, profile, values);
+	print_losses(&l, profile, &facts, values, options->figures);
+	print_overload(&l, facts_percent(values[VALUE_RUN_WAIT], counted));
+	if (options->figures)
+		summary_print_figures(profile, &facts);
+	if (options->stats)
+		summary_print_stats(&facts, options->ring);
+	if (options->open_with) {
+		begin(&l, "open");
+		add(&l, "", "%s%s", options->open_with, options->opened);
+		end_line(&l);
+	}
+	buf_release(&l.line);
 }

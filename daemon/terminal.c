@@ -7,10 +7,13 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/utf8.h"
+
+enum { COLUMNS_DEFAULT = 80, COLUMNS_MIN = 20, COLUMNS_MAX = 400 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool progress_shown; /* guarded by lock */
@@ -42,9 +45,12 @@ static void put(const char *text, bool is_progress)
 	pthread_mutex_lock(&lock);
 	if (progress_shown)
 		buf_puts(&line, "\r\033[K");
-	utf8_add_safe(&line, text);
-	if (!is_progress)
+	if (is_progress) {
+		utf8_fit(&line, text, terminal_columns(STDERR_FILENO) - 1, false);
+	} else {
+		utf8_add_safe(&line, text);
 		buf_putc(&line, '\n');
+	}
 	progress_shown = is_progress && *text;
 	/* When standard error itself fails there is nowhere left to say so. */
 	if (!line.err)
@@ -62,6 +68,15 @@ void terminal_progress(const char *text)
 {
 	if (*text || progress_shown)
 		put(text, true);
+}
+
+unsigned terminal_columns(int fd)
+{
+	struct winsize size;
+
+	if (ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
+		return COLUMNS_DEFAULT;
+	return size.ws_col < COLUMNS_MIN ? COLUMNS_MIN : size.ws_col > COLUMNS_MAX ? COLUMNS_MAX : size.ws_col;
 }
 
 bool terminal_is_live(void)

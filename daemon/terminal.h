@@ -9,8 +9,10 @@
 /* Prints text and a newline on standard error. What in it, from a hostile process' name perhaps, would steer the
  * terminal becomes U+FFFD. */
 void terminal_line(const char *text);
-/* Shows text as the progress line, in place of the previous one; "" takes it away. Only for a terminal. */
+/* Shows text as the progress line, in place of the previous one, cut to the terminal's width; "" takes it away. Only for a terminal. */
 void terminal_progress(const char *text);
+/* How many columns a line may have: the terminal's, from 20 to 400; 80 where it is none. */
+unsigned terminal_columns(int fd);
 /* Standard error is a terminal. */
 bool terminal_is_live(void);
 /* Colour is wanted on this descriptor: a terminal, not a dumb one, and NO_COLOR is not set (https://no-color.org). */

@@ -39,17 +39,25 @@ static int add_tree(struct function *functions, uint32_t *open, const struct thr
 static int compare(const void *left, const void *right, void *context)
 {
 	const struct function *a = left, *b = right;
-	enum value_index by = *(const enum value_index *)context;
+	const struct ranking *ranking = context;
+	uint64_t a_self = ranking_amount(ranking, a->self), b_self = ranking_amount(ranking, b->self);
+	uint64_t a_total = ranking_amount(ranking, a->total), b_total = ranking_amount(ranking, b->total);
 
-	if (a->self[by] != b->self[by])
-		return a->self[by] < b->self[by] ? 1 : -1;
-	if (a->total[by] != b->total[by])
-		return a->total[by] < b->total[by] ? 1 : -1;
+	if (a_self != b_self)
+		return a_self < b_self ? 1 : -1;
+	if (a_total != b_total)
+		return a_total < b_total ? 1 : -1;
 	return (a->symbol > b->symbol) - (a->symbol < b->symbol);
 }
 
 int functions_make(struct function **ret_functions, uint32_t *ret_count, const struct profile *profile,
                    enum value_index by)
+{
+	return functions_rank(ret_functions, ret_count, profile, &(struct ranking){.by = by});
+}
+
+int functions_rank(struct function **ret_functions, uint32_t *ret_count, const struct profile *profile,
+                   const struct ranking *ranking)
 {
 	struct function *functions = calloc(profile->symbol_count + (size_t)1, sizeof(*functions));
 	uint32_t *open = calloc(profile->symbol_count + (size_t)1, sizeof(*open)), count = 0;
@@ -64,10 +72,10 @@ int functions_make(struct function **ret_functions, uint32_t *ret_count, const s
 	}
 	for (uint32_t i = 0; i < profile->symbol_count; i++) {
 		functions[i].symbol = i;
-		if (functions[i].total[VALUE_SAMPLES] > 0 || functions[i].total[by] > 0)
+		if (functions[i].total[VALUE_SAMPLES] > 0 || functions[i].total[ranking->by] > 0)
 			functions[count++] = functions[i];
 	}
-	qsort_r(functions, count, sizeof(*functions), compare, &by);
+	qsort_r(functions, count, sizeof(*functions), compare, (void *)ranking);
 	*ret_functions = functions;
 	*ret_count = count;
 	return 0;

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "aggregator/profile.h"
+#include "exporters/ranking.h"
 
 struct function {
 	uint32_t symbol; /* index into profile.symbols */
@@ -17,5 +18,8 @@ struct function {
  * 0 or -ENOMEM. */
 int functions_make(struct function **ret_functions, uint32_t *ret_count, const struct profile *profile,
                    enum value_index by);
+/* The same, in the order of a ranking. */
+int functions_rank(struct function **ret_functions, uint32_t *ret_count, const struct profile *profile,
+                   const struct ranking *ranking);
 
 #endif

@@ -105,7 +105,7 @@ class Sampled(Tool):
 
     def command(self, target, rate_hz, seconds, output):
         rate = "max" if rate_hz == UNTHROTTLED else str(rate_hz)
-        return [self.program, "attach", str(target.pid), "-r", rate, "-d", "%g" % seconds, "-f", "collapsed", "-o", output]
+        return [self.program, "attach", str(target.pid), "-v", "-r", rate, "-d", "%g" % seconds, "-f", "collapsed", "-o", output]
 
     def parse(self, text, _threads):
         reached, scale = find(r"reached ([\d.,]+) ([kM]?)Hz", text)

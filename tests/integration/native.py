@@ -125,7 +125,7 @@ def with_name(frame):
 def profile(running, seconds, *options, rate="1000"):
     """(Profile, the closing summary) of `sampled attach`."""
     output = running.path("native.jsonl")
-    done = support.sampled("attach", running.pid, "-d", seconds, "-r", rate, "-f", "jsonl", "-o", output, *options)
+    done = support.sampled("attach", running.pid, "-v", "-d", seconds, "-r", rate, "-f", "jsonl", "-o", output, *options)
     if done.returncode:
         raise AssertionError("sampled attach: status %d: %s" % (done.returncode, done.stderr.decode()))
     return Profile(output), done.stderr.decode()

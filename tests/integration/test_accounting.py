@@ -26,7 +26,7 @@ class Accounting(unittest.TestCase):
         arguments = []
         for format_, name in names.items():
             arguments += ["-f", format_, "-o", target.path(name)]
-        done = support.sampled("attach", target.pid, "-d", SECONDS, "-r", RATE, *arguments, *options)
+        done = support.sampled("attach", target.pid, "-v", "-d", SECONDS, "-r", RATE, *arguments, *options)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(done.stdout.decode().split(), [target.path(name) for name in names.values()])
         with open(target.path("p.html"), "rb") as file:

@@ -168,7 +168,7 @@ class CpuTime(unittest.TestCase):
             for _ in range(4):
                 burners.enter_context(burner())
             lines, firefox = target.path("out.jsonl"), target.path("out.firefox.json")
-            done = support.sampled("attach", target.pid, "-d", SECONDS, "-f", "jsonl", "-o", lines, "-f", "firefox", "-o", firefox)
+            done = support.sampled("attach", target.pid, "-v", "-d", SECONDS, "-f", "jsonl", "-o", lines, "-f", "firefox", "-o", firefox)
             self.assertEqual(done.returncode, 0, done.stderr)
             profile = Profile()
             window = profile.add(lines)

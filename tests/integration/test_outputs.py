@@ -2,10 +2,13 @@
 """Files: how they are named, what is refused before sampling begins, full disks, and what goes to the terminal."""
 import contextlib
 import ctypes
+import fcntl
 import gzip
 import os
 import re
+import struct
 import subprocess
+import termios
 import time
 import unittest
 
@@ -128,16 +131,45 @@ class Outputs(cli.Folder):
         self.assertEqual((done.returncode, done.stdout, done.stderr), (cli.DONE, b"a.txt\n", b""))
 
     def test_summary(self):
-        done = self.sampled("attach", self.target.pid, "-d", "0.5", "-o", "a.txt", "--stats")
-        text = done.stderr.decode()
-        for word in ("samples of", "asked 1000 Hz", "reached", "late", "torn", "dropped", "truncated", "not sampled", "self", "ring"):
+        """What had the CPU, who waited, and what was lost, in 80 columns; all figures with -v."""
+        figures = ("asked 1000 Hz", "reached", "late", "missed", "torn", "unreadable", "dropped", "truncated", "not sampled", "left out")
+        text = self.sampled("attach", self.target.pid, "-d", "0.5", "-o", "a.txt").stderr.decode()
+        self.assertRegex(text, r"\Asampled: [\d,]+ samples of \d+ threads? in [\d.]+ m?s\n  process  %d, Python " % self.target.pid)
+        self.assertRegex(text, r"\n  time     CPU [\d.]+ %, GIL held [\d.]+ %")
+        self.assertRegex(text, r"\n  on CPU +[\d.]+ %  \w+ +\S+busy\.py:\d+\n")
+        self.assertRegex(text, r"\n  lost     ")
+        for line in text.splitlines():
+            self.assertLessEqual(len(line), 80)
+        for word in (*figures, "ring", " open "):
+            self.assertNotIn(word, text)
+        text = self.sampled("attach", self.target.pid, "-d", "0.5", "-o", "a.txt", "--stats", "-v").stderr.decode()
+        for word in ("samples of", "on CPU", *figures, "ring"):
             self.assertIn(word, text)
         self.assertNotIn("\033", text)
         self.assertNotIn("\r", text)
 
-    def on_terminal(self, *args, **env):
+    def test_idle_threads_do_not_win(self):
+        """Who sleeps stands in a line of its own, whatever the time."""
+        with support.Target(support.newest(), "parked.py") as target:
+            text = self.sampled("attach", target.pid, self.target.pid, "-d", "0.5", "-o", "a.txt").stderr.decode()
+        first = re.search(r"\n  on CPU .*\n", text).group()
+        self.assertIn("busy.py:", first, text)
+        self.assertRegex(text, r"\n  idle +[\d.]+ %  \S")
+
+    def test_fitted_to_the_terminal(self):
+        """A line of the summary or of the progress is never wider than the terminal."""
+        for columns in (40, 80, 200):
+            with self.subTest(columns=columns):
+                text = self.on_terminal("attach", self.target.pid, "-d", "0.8", "-o", "a.txt", columns=columns)
+                self.assertIn("\r\x1b[K", text)
+                for line in re.sub(r"\x1b\[K", "", text).replace("\r", "\n").split("\n"):
+                    self.assertLessEqual(len(line), columns, text)
+                self.assertIn("  open     less a.txt", text)
+
+    def on_terminal(self, *args, columns=80, **env):
         """Both outputs on one terminal; what was written to it."""
         master, slave = os.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         process = support.start_sampled(
             *args, cwd=self.folder, stdout=slave, stderr=slave, env=dict(os.environ, TERM="xterm", **env)
         )

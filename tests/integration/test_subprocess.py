@@ -27,7 +27,7 @@ class Subprocesses(unittest.TestCase):
         """A multiprocessing master shows its workers, each with its own functions."""
         with support.Target(python, "forks.py", 3) as target:
             done = support.sampled(
-                "attach", target.pid, "--subprocesses", "-d", "2", "-r", "300", "-f", "collapsed", "-o", "-"
+                "attach", target.pid, "-v", "--subprocesses", "-d", "2", "-r", "300", "-f", "collapsed", "-o", "-"
             )
             self.assertEqual(done.returncode, 0, done.stderr)
             processes = by_pid(support.parse_collapsed(done.stdout))

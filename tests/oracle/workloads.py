@@ -108,7 +108,7 @@ def number(text):
 def sample(program, rules, seconds, result, parallel, keep=None, blocking=False, rate="max"):
     """One run of sampled, added to the result."""
     output = os.path.join(program.folder, "stacks")
-    command = [support.SAMPLED, "attach", str(program.process.pid), "-r", rate, "-d", "%g" % seconds, "-f", "collapsed", "-o", output] + blocking * ["--blocking"]
+    command = [support.SAMPLED, "attach", str(program.process.pid), "-v", "-r", rate, "-d", "%g" % seconds, "-f", "collapsed", "-o", output] + blocking * ["--blocking"]
     before = os.times()
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors, stdin=subprocess.DEVNULL)

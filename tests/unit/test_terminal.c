@@ -70,11 +70,12 @@ Test(terminal, the_summary_is_safe_and_cut_at_characters, .init = cr_redirect_st
 	built_sample(p, t, built_child(p, t, 0, gc, 0), 9, 0);
 	built_sample(p, t, built_child(p, t, 0, built_symbol(p, name, "a.py", 7), 8), 5, 0);
 	built_sample(p, t, built_child(p, t, 0, built_symbol(p, HOSTILE, HOSTILE, 1), 2), 2, 0);
-	summary_print(p, false, NULL);
+	summary_print(p, &(struct summary_options){.figures = true});
 	text = printed(cr_get_redirected_stderr());
 	check_safe(text);
 	cr_assert_not_null(strstr(text, "%  <GC>\n"), "%s", text);
-	cr_assert_not_null(strstr(text, "\xe1\x88\xb4\xe2\x80\xa6 (a.py:7)\n"), "%s", text);
-	cr_assert_not_null(strstr(text, HARMLESS " (" HARMLESS ":1)\n"), "%s", text);
+	cr_assert_not_null(strstr(text, "\xe1\x88\xb4\xe2\x80\xa6  a.py:7\n"), "%s", text);
+	cr_assert_not_null(strstr(text, "%  " HARMLESS " "), "%s", text);
+	cr_assert_not_null(strstr(text, " " HARMLESS ":1\n"), "%s", text);
 	built_free(p);
 }
