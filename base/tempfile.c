@@ -5,13 +5,17 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
+
+static const char default_folder[] = "/var/tmp";
 
 const char *tempfile_folder(void)
 {
 	const char *chosen = secure_getenv("TMPDIR");
 
-	return chosen && chosen[0] == '/' ? chosen : "/var/tmp";
+	return chosen && chosen[0] == '/' ? chosen : default_folder;
 }
 
 static int open_nameless(const char *folder)
@@ -38,13 +42,25 @@ static int open_named(const char *folder)
 	return fd;
 }
 
+static int open_in_memory(void)
+{
+	int fd = memfd_create("sampled", MFD_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
 int tempfile_open(const char *folder)
 {
 	int fd = folder ? open_nameless(folder) : -ENOENT;
 
 	if (fd < 0)
 		fd = open_nameless(tempfile_folder());
-	return fd < 0 ? open_named(tempfile_folder()) : fd;
+	if (fd < 0)
+		fd = open_named(tempfile_folder());
+	/* A container whose root is read-only has no such folder. One that was asked for is not replaced. */
+	if ((fd == -ENOENT || fd == -EROFS || fd == -EACCES) && strcmp(tempfile_folder(), default_folder) == 0)
+		fd = open_in_memory();
+	return fd;
 }
 
 int write_all(int fd, const void *data, size_t bytes)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The findings of `sampled doctor`: doctor.c has the command and the process, doctor_host.c the machine. */
+/* The findings of `sampled doctor`: doctor.c has the command and the process, doctor_host.c the machine, doctor_container.c the container around us. */
 #ifndef SAMPLED_DAEMON_DOCTOR_H
 #define SAMPLED_DAEMON_DOCTOR_H
 
@@ -26,6 +26,8 @@ void doctor_host(struct doctor *doctor);
 void doctor_namespaces(struct doctor *doctor, pid_t pid);
 /* Whether the kernel tells what a thread does. */
 void doctor_cpu_data(struct doctor *doctor, pid_t pid, pid_t tid);
+/* What the container that we run in lacks, in its runtime's words; nothing outside of one. */
+void doctor_container(struct doctor *doctor);
 /* Whether threads can be stopped and native stacks be had: on this host; of a process. */
 void doctor_host_native(struct doctor *doctor);
 void doctor_native(struct doctor *doctor, struct target *target);

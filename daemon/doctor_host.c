@@ -51,9 +51,11 @@ static void check_reading(struct doctor *d)
 	if (process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == 1)
 		doctor_line(d, VERDICT_OK, "", "process_vm_readv works");
 	else
-		doctor_line(
-			d, VERDICT_WARN, "a kernel with CONFIG_CROSS_MEMORY_ATTACH, a seccomp filter that lets it pass",
-			"process_vm_readv does not work (%s): /proc/PID/mem is read instead, slower", strerror(errno));
+		doctor_line(d, VERDICT_WARN,
+		            "a kernel with CONFIG_CROSS_MEMORY_ATTACH, a seccomp filter that lets it pass "
+		            "(Kubernetes: securityContext.seccompProfile; Docker: --security-opt seccomp=FILE)",
+		            "process_vm_readv does not work (%s): /proc/PID/mem is read instead, slower",
+		            strerror(errno));
 }
 
 static uint64_t effective_capabilities(void)
@@ -201,6 +203,7 @@ void doctor_host(struct doctor *d)
 	check_capabilities(d);
 	check_ptrace_scope(d);
 	check_own_namespaces(d);
+	doctor_container(d);
 	doctor_cpu_data(d, getpid(), getpid());
 	doctor_host_native(d);
 	doctor_line(d, VERDICT_OK, "", "supported: Python %s", pyabi_supported());
