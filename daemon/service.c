@@ -232,5 +232,6 @@ int service_run(const struct config *config, const struct service_options *optio
 		(void)notify_send("STOPPING=1");
 	}
 	stop(&s);
+	service_log_finish();
 	return err ? EXIT_FAILED : EXIT_DONE;
 }

@@ -5,8 +5,11 @@
 
 #include <stdint.h>
 
-/* "sampled: TEXT". Of more than 20 at once and one a second from then on, the rest is counted, and said to have been. */
+/* "sampled: TEXT". Of each kind, which its text is: of more than 20 at once and one a second from then on, the rest is counted, and said to have been,
+ * with the next one. */
 __attribute__((format(printf, 1, 2))) void service_log(const char *text, ...);
+/* Of each kind the latest line that was not printed, and how many there were. At the end. */
+void service_log_finish(void);
 /* Lines that were not printed. */
 uint64_t service_log_suppressed(void);
 
