@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -105,13 +106,25 @@ static int command_exit(const struct session *session, enum exit_status ours)
 	return theirs == 0 && ours == EXIT_FAILED ? EXIT_FAILED : theirs;
 }
 
+static void say_cannot_run(const char *name, int err)
+{
+	size_t bytes = strlen(name);
+	bool script = bytes > 3 && strcmp(name + bytes - 3, ".py") == 0;
+	struct fault fault;
+	char hint[200];
+
+	snprintf(hint, sizeof(hint), "sampled run -- python3 %.128s", name);
+	fault_set(&fault, err, script ? hint : "", "%s", strerror(-err));
+	error_fault(&fault, "cannot run %s", name);
+}
+
 static int profile_command(struct session *session, struct command *command, const char *name)
 {
 	enum exit_status ours;
 	int err = release_command(command);
 
 	if (err) {
-		error_note("cannot run %s: %s", name, strerror(-err));
+		say_cannot_run(name, err);
 		waitpid(command->pid, NULL, 0);
 		return EXIT_BEFORE_EXEC;
 	}

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* One event loop, and what becomes of each event (which is why it is above 400 lines). */
 #include "daemon/session.h"
 
 #include <errno.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "daemon/children.h"
 #include "daemon/error.h"
 #include "daemon/signals.h"
 #include "daemon/summary.h"
@@ -173,6 +175,8 @@ static void stop(struct session *s)
 	if (s->stopping)
 		return;
 	s->stopping = true;
+	if (!s->targets.follow_children)
+		children_note_missed(&s->targets);
 	if (!s->publisher)
 		return;
 	if (s->again)
@@ -305,18 +309,6 @@ static int timeout_ms(uint64_t due_ns)
 	return due_ns <= now_ns ? 0 : (int)((due_ns - now_ns + NS_PER_MS - 1) / NS_PER_MS);
 }
 
-static void note_left_behind(struct session *s)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < s->targets.count; i++)
-		count += s->targets.members[i].sampled && s->targets.members[i].pid != s->command;
-	if (!s->command || count == 0 || s->left_behind_noted || s->options->quiet)
-		return;
-	error_note("the command has ended; processes that it left behind are still sampled: %zu (Ctrl-C stops and writes)", count);
-	s->left_behind_noted = true;
-}
-
 /* Looks after the targets; returns when to do so again. */
 static uint64_t tend_targets(struct session *s)
 {
@@ -331,8 +323,8 @@ static uint64_t tend_targets(struct session *s)
 		return due_ns;
 	if (!targets_alive(&s->targets))
 		stop(s);
-	else
-		note_left_behind(s);
+	else if (s->targets.command && !s->options->quiet)
+		children_say_left_behind(&s->targets);
 	return due_ns;
 }
 
@@ -404,6 +396,16 @@ static void print_summary(const struct session *s, const struct profile *profile
 	summary_print(profile, &options);
 }
 
+/* After -d, where nothing else tells why we are still here. */
+static void note_waiting(struct session *s)
+{
+	if (!s->command || s->command_ended || !s->publisher || !publisher_ended(s->publisher) || s->waiting_noted)
+		return;
+	s->waiting_noted = true;
+	if (!s->options->quiet)
+		error_note("sampling has ended, and the command goes on: waiting for its end (Ctrl-C reaches it)");
+}
+
 static enum exit_status close_up(struct session *s)
 {
 	const struct profile *profile;
@@ -422,6 +424,8 @@ static enum exit_status close_up(struct session *s)
 		print_summary(s, profile);
 	if (!profile || !has_asked_threads(s, profile))
 		return error_worse(s->targets.worst, EXIT_FAILED);
+	if (s->targets.missed_children > 0 && !s->options->quiet)
+		children_say_missed(s->targets.missed_parent, s->targets.missed_children);
 	if (profile_sum(profile, VALUE_SAMPLES) == 0)
 		note_empty(profile);
 	return error_worse(s->targets.worst, err ? EXIT_FAILED : EXIT_DONE);
@@ -437,6 +441,7 @@ enum exit_status session_run(struct session *session)
 
 		if (s->stopping && is_over(s))
 			break;
+		note_waiting(s);
 		if (live && s->publisher) {
 			uint64_t progress_ns = clock_now_ns() + PROGRESS_NS;
 

@@ -35,7 +35,7 @@ struct session {
 	bool again;          /* one more, when the one being written is done */
 	pid_t command;       /* run: the child; 0: attach */
 	bool command_ended;
-	bool left_behind_noted; /* that its processes go on was said */
+	bool waiting_noted; /* that it is waited for was said */
 	int command_status; /* of waitpid(), once ended */
 };
 

@@ -244,6 +244,8 @@ uint64_t targets_step(struct targets *targets)
 	drop_gone(targets);
 	if (targets->sampled > 0 && now_ns >= targets->next_look_ns) {
 		look_at_places(targets);
+		if (!targets->follow_children && targets->missed_children == 0)
+			children_note_missed(targets);
 		targets->next_look_ns = now_ns + LOOK_MS * NS_PER_MS;
 	}
 	if (targets->sampled > 0)

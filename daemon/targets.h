@@ -46,7 +46,9 @@ struct targets {
 	uint64_t next_thorough_ns; /* for those of all threads */
 	uint64_t next_look_ns;     /* at the places of sources */
 	size_t next_place;         /* index of the member to begin with */
-	bool full_reported;
+	bool full_reported, left_behind_reported;
+	pid_t missed_parent;    /* a process that is sampled, with children that are not */
+	size_t missed_children; /* so many; 0: there is none */
 	bool marks; /* <native> marks were asked for: say once where they cannot be had */
 	enum exit_status worst; /* of the failures to attach that count */
 };

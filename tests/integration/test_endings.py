@@ -205,6 +205,10 @@ class Run(cli.Folder):
 
     def test_before_exec(self):
         self.assert_error(self.sampled("run", "--", "/nonexistent/program"), cli.BEFORE_EXEC, "cannot run /nonexistent/program")
+        with open(self.path("app.py"), "w"):
+            pass
+        self.assert_error(self.sampled("run", "--", "./app.py"), cli.BEFORE_EXEC, "Permission denied (sampled run -- python3 ./app.py)")
+        os.unlink(self.path("app.py"))
         done = self.sampled("run", "-o", "missing/a.html", "--", "touch", "trace")
         self.assert_error(done, cli.BEFORE_EXEC, "cannot write missing/a.html")
         self.assertEqual(os.listdir(self.folder), [], "the command did not begin")
@@ -257,8 +261,9 @@ class Run(cli.Folder):
         self.assertEqual(out.decode().split("\n")[0], str(limits), error)
 
     def test_duration_ends_sampling_not_the_command(self):
-        done = self.run_python(support.LIFE_S + 1, "6", options=("-q", "-d", "0.3", "-f", "collapsed", "-o", "a.txt"))
+        done = self.run_python(support.LIFE_S + 1, "6", options=("-d", "0.3", "-f", "collapsed", "-o", "a.txt"))
         self.assertEqual(done.returncode, 6)
+        self.assertIn(b"sampling has ended, and the command goes on", done.stderr)
         self.assertLess(sum(line.count for line in self.read()), 700)
 
 

@@ -169,6 +169,54 @@ class Daemons(unittest.TestCase):
                 self.assertGreater(daemon, 0.8 * command, counts)
 
 
+POOL = """
+import subprocess, sys, time
+workers = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(3)]
+others = subprocess.Popen(["sleep", "60"])
+print("ready", flush=True)
+time.sleep(float(sys.argv[1]))
+for worker in workers + [others]:
+    worker.kill()
+    worker.wait()
+"""
+
+
+@support.needs_python
+class Unasked(unittest.TestCase):
+    """Without --subprocesses: that there are Python children is said, for the work may be theirs."""
+
+    def setUp(self):
+        found = [python for python in support.pythons() if not python.root]
+        if not found:
+            self.skipTest("no Python outside of another root")
+        self.argv = found[-1].argv
+
+    def start(self):
+        process = subprocess.Popen(self.argv + ["-c", POOL, "60"], stdout=subprocess.PIPE, start_new_session=True)
+        self.addCleanup(self.end, process)
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        return process
+
+    def end(self, process):
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+
+    def test_attach(self):
+        said = b"process %d has children that are Pythons, too, and are not shown: 3 (--subprocesses"
+        process = self.start()
+        support.wait_until(lambda: len(children_of(process.pid)) == 4, "all children are there")
+        done = support.sampled("attach", process.pid, "-d", "0.5", "-f", "collapsed", "-o", "-")
+        self.assertIn(said % process.pid, done.stderr)
+        done = support.sampled("attach", process.pid, "--subprocesses", "-d", "2", "-f", "collapsed", "-o", "-")
+        self.assertNotIn(b"children that are Pythons", done.stderr)
+        self.assertEqual(len(re.findall(rb"(?m)^  process +\d+, Python", done.stderr)), 4, "all four are named: %r" % done.stderr)
+
+    def test_run(self):
+        done = support.sampled("run", "-f", "collapsed", "-o", "-", "--", *self.argv, "-c", POOL, "3")
+        self.assertRegex(done.stderr, rb"process \d+ has children that are Pythons, too, and are not shown: 3 ")
+
+
 @support.needs_python
 class SeveralPids(unittest.TestCase):
     def test_goes_on_while_one_lives(self):
