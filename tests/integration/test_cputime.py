@@ -119,7 +119,7 @@ class CpuTime(unittest.TestCase):
         self.assertLess(abs(share - true), self.tolerance, "%s: cpu says %.3f, runnable %.3f, its own clock %.3f" % (
             names[0], share, runnable[0] / max(1, sum(runnable)), true))
 
-    @support.on(support.each_version)
+    @support.on(support.few)
     @judged
     def check_split(self, python):
         profile, [(tid, own)] = self.sample(python, "split")
@@ -136,7 +136,7 @@ class CpuTime(unittest.TestCase):
         self.assert_sum(profile, sleeper, own[0])
         self.assertLess(profile.sums[sleeper]["cpu"], 0.3 * profile.ns)
 
-    @support.on(support.each_version)
+    @support.on(support.few)
     @judged
     def check_gil(self, python):
         """Waiting for the GIL uses no CPU, or little; and which function waits for how long says nothing of how long each runs."""

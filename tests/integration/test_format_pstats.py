@@ -122,6 +122,7 @@ class EveryPython(callgraphs.Profiles):
         self.addCleanup(folder.cleanup)
         return folder.name, folder.name[len(python.root):]
 
+    @support.on(support.each_version)
     def check_shapes(self, python):
         outside, inside = self.place(python)
         for kind in callgraphs.SHAPES:
@@ -134,6 +135,7 @@ class EveryPython(callgraphs.Profiles):
                 total = {"hostile": 7.759, "huge": 599.66, "deep2000": 0.5, "one": 0.001, "native": 0.87, "empty": 0}[kind]
                 self.assertAlmostEqual(found["total"], total, places=6)
 
+    @support.on(support.each_version)
     def check_round_trip(self, python):
         outside, inside = self.place(python)
         in_python(python, MAKE, inside)

@@ -74,6 +74,7 @@ class Profiles:
 class Tables(unittest.TestCase):
     maxDiff = None
 
+    @support.on(support.each_version)
     def check_every_table_is_that_of_pstats(self, python):
         with Profiles(python) as profiles:
             profiles.reference("print")
@@ -90,6 +91,7 @@ class Tables(unittest.TestCase):
         """pstats was given whole paths, sampled the names: only the lines of files differ."""
         return re.sub(r"(?m)^(.{24}    )%s/(\w+\.prof)$" % profiles.inside, r"\1\2", text)
 
+    @support.on(support.each_version)
     def check_the_browser_answers_as_that_of_pstats(self, python):
         commands = """
 help
