@@ -161,7 +161,7 @@ class ThroughC(unittest.TestCase):
     def check_marks(self, python):
         """<native> stands exactly where C is between two Python functions."""
         with support.Target(python, "through_c.py") as target:
-            done = support.sampled("attach", target.pid, "-d", 2, "-r", 1000, "--native=marks", "--stats", "-f", "collapsed", "-o", "-")
+            done = support.sampled("attach", target.pid, "-d", 2 * support.LIFE_S, "-r", 1000, "--native=marks", "--stats", "-f", "collapsed", "-o", "-")
             self.assertEqual(done.returncode, 0, done.stderr)
         found = {}
         for line in support.parse_collapsed(done.stdout):
