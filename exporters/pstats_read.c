@@ -271,7 +271,7 @@ static void mend_tachyon(struct callgraph *graph)
 static void take_fact(struct callgraph *graph, const char *line, size_t bytes)
 {
 	struct buf text = {0};
-	char *colon;
+	const char *colon;
 
 	buf_add(&text, line, bytes);
 	colon = strstr(buf_text(&text), ": ");
@@ -279,7 +279,7 @@ static void take_fact(struct callgraph *graph, const char *line, size_t bytes)
 		graph->is_time = false;
 		graph->unit = strcmp(colon + 2, "samples") == 0 ? "samples" : "units";
 	} else if (colon) {
-		*colon = '\0';
+		text.data[colon - buf_text(&text)] = '\0';
 		callgraph_fact(graph, text.data, colon + 2);
 	}
 	if (text.err)
