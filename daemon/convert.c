@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "daemon/commands.h"
 #include "daemon/error.h"
@@ -16,6 +17,7 @@
 #include "daemon/output.h"
 #include "daemon/parse.h"
 #include "daemon/result.h"
+#include "daemon/terminal.h"
 
 struct convert {
 	struct filters filters;
@@ -120,6 +122,10 @@ static int convert(void *self, char **inputs, int count)
 	int status;
 
 	assert(c->format); /* check() */
+	if (writer_is_stdout(c->output) && isatty(STDOUT_FILENO)) {
+		c->options.color = terminal_color(STDOUT_FILENO);
+		c->options.columns = terminal_columns(STDOUT_FILENO);
+	}
 	needs = c->options.history_interval_ns ? NEEDS_RUNS : c->format->needs;
 	status = load_all(&loaded, inputs, count, &c->filters, needs);
 	if (status != EXIT_DONE)

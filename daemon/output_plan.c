@@ -165,6 +165,8 @@ int outputs_plan(struct outputs *ret_outputs, const struct options *options, pid
 		ret_outputs->recorder.beside = ret_outputs->items[0].path;
 	ret_outputs->options = (struct export_options){.collapsed_style = options->collapsed_style};
 	ret_outputs->options.color = terminal_color(STDOUT_FILENO) && outputs_use_stdout(ret_outputs);
+	if (outputs_use_stdout(ret_outputs) && isatty(STDOUT_FILENO))
+		ret_outputs->options.columns = terminal_columns(STDOUT_FILENO);
 	return 0;
 fail:
 	outputs_release(ret_outputs);

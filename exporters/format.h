@@ -23,6 +23,7 @@ struct export_options {
 	enum collapsed_style collapsed_style;
 	const struct source_access *sources; /* source lines may be read through it and embedded; NULL: none are */
 	bool color;                          /* text: to a terminal */
+	unsigned columns;                    /* text: how wide; 0: 100 */
 	const char *title;                   /* NULL: made from the profile */
 	const struct comparison *
 		comparison; /* the profile joins two (difference.h); NULL: it does not. For formats that say `compares` */

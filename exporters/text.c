@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The text report: facts and losses, threads, top functions, heaviest path; readable in 100 columns. */
+/* The text report: facts and losses, threads, top functions, heaviest path; in as many columns as the terminal has, or 100. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,41 +10,50 @@
 #include "base/clock.h"
 #include "exporters/facts.h"
 #include "exporters/formats.h"
-#include "exporters/functions.h"
 #include "base/utf8.h"
+#include "exporters/text_report.h"
 
 enum {
-	COLUMNS = 100,
-	FUNCTIONS_MAX = 40, /* rows of the table of functions */
+	COLUMNS_DEFAULT = 100,
+	COLUMNS_MIN = 80, /* of tables: in a narrower terminal they break */
 	THREADS_MAX = 64,
-	PATH_MAX_ROWS = 60, /* of the heaviest path; the middle of a longer one is left out and said */
 };
 
-struct report {
-	const struct profile *profile;
-	struct writer *to;
-	struct facts facts;
-	struct buf line;
-	enum value_index by; /* what shares are of: the profile's weight, or samples where that is nothing */
-	uint64_t whole;      /* sum of it */
-	bool is_time;        /* it is nanoseconds, shown as seconds */
-	bool color;
-	int err;
-};
-
-/* Columns that are left in the line, which up to here is plain ASCII. */
-static unsigned columns_left(const struct report *r)
+unsigned report_columns_left(const struct report *r)
 {
-	return r->line.bytes < COLUMNS ? COLUMNS - (unsigned)r->line.bytes : 0;
+	return r->line.bytes < r->columns ? r->columns - (unsigned)r->line.bytes : 0;
 }
 
-static void heading(struct report *r, const char *text)
+/* Words in lines that fit; the first one goes on behind `used` columns. */
+static void add_words(struct report *r, const char *words, unsigned used)
 {
-	writer_printf(r->to, r->color ? "\n\033[1m%s\033[0m\n" : "\n%s\n", text);
+	while (*words) {
+		size_t bytes = strcspn(words, " ");
+
+		if (used + 1 + bytes > r->columns) {
+			writer_puts(r->to, "\n ");
+			used = 1;
+		}
+		writer_printf(r->to, " %.*s", (int)bytes, words);
+		used += 1 + (unsigned)bytes;
+		words += bytes + strspn(words + bytes, " ");
+	}
+	writer_putc(r->to, '\n');
 }
 
-/* Writes out the line that was built, and begins the next. */
-static void end_line(struct report *r)
+void report_heading(struct report *r, const char *title, const char *note)
+{
+	writer_printf(r->to, r->color ? "\n\033[1m%s\033[0m" : "\n%s", title);
+	add_words(r, note, (unsigned)strlen(title));
+}
+
+void report_note(struct report *r, const char *words)
+{
+	writer_putc(r->to, ' ');
+	add_words(r, words, 1);
+}
+
+void report_end_line(struct report *r)
 {
 	while (r->line.bytes > 0 && r->line.data[r->line.bytes - 1] == ' ')
 		r->line.bytes--;
@@ -56,7 +65,7 @@ static void end_line(struct report *r)
 	r->line.bytes = 0;
 }
 
-static void add_amount(struct report *r, uint64_t value)
+void report_add_amount(struct report *r, uint64_t value)
 {
 	char text[32];
 
@@ -68,32 +77,12 @@ static void add_amount(struct report *r, uint64_t value)
 	buf_printf(&r->line, "%9s", text);
 }
 
-static void add_share(struct report *r, uint64_t part, uint64_t whole)
+void report_add_share(struct report *r, uint64_t part, uint64_t whole)
 {
 	if (whole > 0)
 		buf_printf(&r->line, " %6.1f", facts_percent(part, whole));
 	else
 		buf_puts(&r->line, "      -");
-}
-
-/* "name (file:line)" in the columns that are left: the name comes first; of the file its end is what tells it from others. */
-static void add_place(struct report *r, const struct symbol *symbol, uint32_t line)
-{
-	unsigned columns = columns_left(r), used, tail;
-	char number[16];
-
-	if (symbol->file[0] == '\0') {
-		utf8_fit(&r->line, symbol->name, columns, false);
-		return;
-	}
-	used = utf8_fit(&r->line, symbol->name, columns > 30 ? columns * 3 / 5 : columns, false);
-	tail = (unsigned)(line ? snprintf(number, sizeof(number), ":%" PRIu32 ")", line)
-	                       : snprintf(number, sizeof(number), ")"));
-	if (columns < used + tail + 6)
-		return;
-	buf_puts(&r->line, " (");
-	utf8_fit(&r->line, symbol->file, columns - used - tail - 2, true);
-	buf_puts(&r->line, number);
 }
 
 static void write_head(struct report *r)
@@ -127,23 +116,35 @@ static void write_head(struct report *r)
 		buf_puts(&r->line, process->ended ? ", ended" : "");
 		if (is_named) {
 			buf_puts(&r->line, ": ");
-			utf8_fit(&r->line, process->name, columns_left(r), false);
+			utf8_fit(&r->line, process->name, report_columns_left(r), false);
 		}
-		end_line(r);
+		report_end_line(r);
 	}
 	if (profile->process_count > THREADS_MAX)
 		writer_printf(r->to, "  and %" PRIu32 " more processes\n", profile->process_count - THREADS_MAX);
 }
 
+/* Nothing is lost by leaving it out. */
+static bool is_nought(const struct fact *fact)
+{
+	return fact->weight != FACT_LOSS && fact->number == 0 && fact->text[0] == '0' &&
+	       strcmp(fact->key, "in_profile") != 0;
+}
+
+/* In two columns where there is room for them. */
 static void write_facts(struct report *r)
 {
-	const struct facts *f = &r->facts;
-	size_t rows = (f->count + 1) / 2;
+	const struct fact *shown[sizeof(r->facts.items) / sizeof(r->facts.items[0])];
+	size_t count = 0, halves = r->columns < COLUMNS_DEFAULT ? 1 : 2, rows;
 
-	heading(r, "SAMPLING");
+	for (size_t i = 0; i < r->facts.count; i++)
+		if (!is_nought(&r->facts.items[i]))
+			shown[count++] = &r->facts.items[i];
+	rows = (count + halves - 1) / halves;
+	report_heading(r, "SAMPLING", "(what is not named here is 0)");
 	for (size_t i = 0; i < rows; i++) {
-		for (size_t half = 0; half < 2 && i + half * rows < f->count; half++) {
-			const struct fact *fact = &f->items[i + half * rows];
+		for (size_t half = 0; half < halves && i + half * rows < count; half++) {
+			const struct fact *fact = shown[i + half * rows];
 
 			buf_puts(&r->line, fact->weight == FACT_LOSS ? "! " : "  ");
 			/* An import's label may be any text. */
@@ -153,11 +154,11 @@ static void write_facts(struct report *r)
 			for (unsigned used = utf8_fit(&r->line, fact->text, 18, false); half == 0 && used < 18; used++)
 				buf_putc(&r->line, ' ');
 		}
-		end_line(r);
+		report_end_line(r);
 	}
 }
 
-static void add_thread_name(struct report *r, const struct thread_tree *tree)
+void report_add_thread_name(struct report *r, const struct thread_tree *tree)
 {
 	struct buf name = {0};
 
@@ -171,7 +172,7 @@ static void add_thread_name(struct report *r, const struct thread_tree *tree)
 		buf_putc(&name, '?');
 	if (tree->name && tree->name[0])
 		buf_printf(&name, " %s", tree->name);
-	utf8_fit(&r->line, buf_text(&name), columns_left(r), false);
+	utf8_fit(&r->line, buf_text(&name), report_columns_left(r), false);
 	if (name.err)
 		r->err = name.err;
 	buf_release(&name);
@@ -204,8 +205,7 @@ static int compare_threads(const void *left, const void *right)
 	return (a->tree->tid > b->tree->tid) - (a->tree->tid < b->tree->tid);
 }
 
-/* An imported profile may have some of the states, or others in their places. */
-static bool has_share(const struct report *r, enum value_index value)
+bool report_has_share(const struct report *r, enum value_index value)
 {
 	return r->is_time && profile_has(r->profile, value);
 }
@@ -217,10 +217,10 @@ static void write_threads_head(struct report *r)
 	else
 		buf_printf(&r->line, "  samples%9s ", "");
 	for (size_t v = 0; v < sizeof(thread_shares) / sizeof(thread_shares[0]); v++)
-		if (has_share(r, thread_shares[v].value))
+		if (report_has_share(r, thread_shares[v].value))
 			buf_printf(&r->line, "%7s", thread_shares[v].label);
 	buf_puts(&r->line, "  thread");
-	end_line(r);
+	report_end_line(r);
 }
 
 static uint64_t share_of(const struct thread_row *row, size_t share)
@@ -248,142 +248,38 @@ static void write_threads(struct report *r)
 		values_states(rows[i].sum, rows[i].states);
 	}
 	qsort(rows, count, sizeof(*rows), compare_threads);
-	heading(r, has_share(r, VALUE_RUNNABLE)
-	                   ? "THREADS (shares of the thread's time. GIL: held, wait: awaited, run: neither, and runnable)"
-	                   : "THREADS (shares of the thread's own time)");
+	report_heading(r, "THREADS", report_has_share(r, VALUE_RUNNABLE)
+	                                   ? "(shares of the thread's time. GIL: held, wait: awaited, run: neither, and runnable)"
+	                                   : "(shares of the thread's own time)");
 	write_threads_head(r);
 	for (uint32_t i = 0; i < count && i < THREADS_MAX; i++) {
 		buf_printf(&r->line, "%9" PRIu64, rows[i].sum[VALUE_SAMPLES]);
-		add_amount(r, rows[i].sum[r->by]);
+		report_add_amount(r, rows[i].sum[r->by]);
 		buf_putc(&r->line, ' ');
 		for (size_t v = 0; v < sizeof(thread_shares) / sizeof(thread_shares[0]); v++)
-			if (has_share(r, thread_shares[v].value))
-				add_share(r, share_of(&rows[i], v), rows[i].sum[r->by]);
+			if (report_has_share(r, thread_shares[v].value))
+				report_add_share(r, share_of(&rows[i], v), rows[i].sum[r->by]);
 		buf_puts(&r->line, "  ");
-		add_thread_name(r, rows[i].tree);
-		end_line(r);
+		report_add_thread_name(r, rows[i].tree);
+		report_end_line(r);
 	}
 	if (count > THREADS_MAX)
 		writer_printf(r->to, "  and %" PRIu32 " more threads with fewer samples\n", count - THREADS_MAX);
 	free(rows);
 }
 
-static void write_functions(struct report *r)
-{
-	struct function *functions;
-	uint32_t count;
-	uint64_t rest = 0;
-	bool cpu = has_share(r, VALUE_CPU), gil = has_share(r, VALUE_GIL);
-
-	r->err = functions_make(&functions, &count, r->profile, r->by);
-	if (r->err)
-		return;
-	heading(r, "FUNCTIONS (self: in the function itself; total: with what it calls; shares of all sampled time)");
-	writer_printf(r->to, "%9s  self %% %8s total %%%s%s  function (file:first line)\n",
-	              r->is_time ? "self s" : "self", r->is_time ? "total s" : "total", cpu ? "  CPU %" : "",
-	              gil ? "  GIL %" : "");
-	for (uint32_t i = 0; i < count; i++) {
-		const struct function *f = &functions[i];
-		const struct symbol *symbol = &r->profile->symbols[f->symbol];
-
-		if (i >= FUNCTIONS_MAX) {
-			rest += f->self[r->by];
-			continue;
-		}
-		add_amount(r, f->self[r->by]);
-		add_share(r, f->self[r->by], r->whole);
-		add_amount(r, f->total[r->by]);
-		add_share(r, f->total[r->by], r->whole);
-		if (cpu)
-			add_share(r, f->self[VALUE_CPU], f->self[r->by]);
-		if (gil)
-			add_share(r, f->self[VALUE_GIL], f->self[r->by]);
-		buf_puts(&r->line, "  ");
-		add_place(r, symbol, symbol->first_line);
-		end_line(r);
-	}
-	if (count > FUNCTIONS_MAX) {
-		add_amount(r, rest);
-		add_share(r, rest, r->whole);
-		buf_printf(&r->line, "%*s(other: %" PRIu32 " functions)", 18 + 7 * cpu + 7 * gil, "",
-		           count - FUNCTIONS_MAX);
-		end_line(r);
-	}
-	if (cpu || gil)
-		writer_puts(
-			r->to,
-			"  CPU % and GIL %: of the function's self time, on a CPU as the kernel counted, and holding the GIL\n");
-	free(functions);
-}
-
-static uint32_t heaviest_child(const struct thread_tree *tree, const uint64_t *totals, uint32_t node,
-                               enum value_index by)
-{
-	uint32_t best = tree->nodes[node].child;
-
-	for (uint32_t child = best; child; child = tree->nodes[child].sibling)
-		if (totals[(size_t)child * VALUE_COUNT + by] > totals[(size_t)best * VALUE_COUNT + by])
-			best = child;
-	return best;
-}
-
-/* From the root of the heaviest thread always on to the heaviest child. */
-static void write_path(struct report *r)
-{
-	const struct thread_tree *tree = NULL;
-	uint64_t *totals = NULL;
-	uint32_t rows = 0, row = 0;
-
-	for (uint32_t i = 0; i < r->profile->thread_count; i++) {
-		uint64_t *new = profile_totals(&r->profile->threads[i]);
-
-		if (!new) {
-			free(totals);
-			r->err = -ENOMEM;
-			return;
-		}
-		if (tree && new[r->by] <= totals[r->by]) {
-			free(new);
-			continue;
-		}
-		free(totals);
-		totals = new;
-		tree = &r->profile->threads[i];
-	}
-	if (!tree)
-		return;
-	heading(r, "HEAVIEST PATH (from the outermost call always on to the heaviest)");
-	buf_printf(&r->line, "%9s total %%  self %%  thread ", r->is_time ? "total s" : "total");
-	add_thread_name(r, tree);
-	end_line(r);
-	for (uint32_t n = heaviest_child(tree, totals, 0, r->by); n; n = heaviest_child(tree, totals, n, r->by))
-		rows++;
-	for (uint32_t n = heaviest_child(tree, totals, 0, r->by); n;
-	     n = heaviest_child(tree, totals, n, r->by), row++) {
-		uint32_t indent = row < 20 ? row : 20;
-
-		if (rows > PATH_MAX_ROWS && row >= PATH_MAX_ROWS / 2 && row < rows - PATH_MAX_ROWS / 2) {
-			if (row == PATH_MAX_ROWS / 2)
-				writer_printf(r->to, "%26s%" PRIu32 " frames in between\n", "... ",
-				              rows - PATH_MAX_ROWS);
-			continue;
-		}
-		add_amount(r, totals[(size_t)n * VALUE_COUNT + r->by]);
-		add_share(r, totals[(size_t)n * VALUE_COUNT + r->by], r->whole);
-		add_share(r, tree->nodes[n].self[r->by], r->whole);
-		buf_printf(&r->line, "  %*s", (int)indent, "");
-		add_place(r, &r->profile->symbols[tree->nodes[n].symbol], tree->nodes[n].line);
-		end_line(r);
-	}
-	free(totals);
-}
-
 int text_write(const struct profile *profile, const struct export_options *options, struct writer *to)
 {
-	static void (*const parts[])(struct report * r) = {write_head, write_facts, write_threads, write_functions,
-	                                                   write_path};
-	struct report r = {.profile = profile, .to = to, .by = profile_weight(profile), .color = options->color};
+	static void (*const parts[])(struct report * r) = {write_head, write_facts, write_threads, report_functions,
+	                                                   report_path};
+	struct report r = {.profile = profile,
+	                   .to = to,
+	                   .columns = options->columns ? options->columns : COLUMNS_DEFAULT,
+	                   .by = profile_weight(profile),
+	                   .ranking = ranking_of(profile),
+	                   .color = options->color};
 
+	r.columns = r.columns < COLUMNS_MIN ? COLUMNS_MIN : r.columns;
 	facts_make(&r.facts, profile);
 	r.whole = profile_sum(profile, r.by);
 	if (r.whole == 0) {
