@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "sampler/current.h"
 #include "sampler/exact.h"
 #include "sampler/held.h"
 #include "sampler/host.h"
@@ -75,7 +76,8 @@ void target_write_facts(struct target *target)
 static bool write_thread(struct target *target, const struct thread *t, uint64_t start_time, uint32_t flags)
 {
 	const struct interp *interp = target_interp(target, t->interp);
-	size_t bytes = strlen(t->name);
+	const char *name = current_eldest(t)->name[0] ? current_eldest(t)->name : t->name;
+	size_t bytes = strlen(name);
 	struct rec_thread *record = ring_reserve(target->ring, rec_round(sizeof(*record) + bytes), REC_THREAD);
 
 	if (!record)
@@ -87,7 +89,7 @@ static bool write_thread(struct target *target, const struct thread *t, uint64_t
 	record->start_time = start_time;
 	record->flags = flags | (t->tid == target->proc.pid ? THREAD_MAIN : 0);
 	record->name_bytes = (uint32_t)bytes;
-	memcpy(record->text, t->name, bytes);
+	memcpy(record->text, name, bytes);
 	ring_commit(target->ring);
 	return true;
 }

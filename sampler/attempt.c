@@ -47,17 +47,14 @@ void sample_lose(struct target *target, int err, uint64_t weight_ns)
 
 bool sample_is_gone(const struct target *target, const struct thread *t)
 {
-	return t->tid == 0 && target->tids_known;
+	return t->tid == 0 && target->tids_known && !t->unplaced;
 }
 
-/* A thread state without frames is no thread of its own when it has the ids of another one: of its creator, until its own thread begins (to 3.11), or
- * for good (of a subinterpreter that stands idle, 3.8 to 3.12). Else it is a thread that runs no Python. */
-bool sample_is_shadow(const struct target *target, const struct thread *t)
+bool sample_is_due(const struct target *target, struct thread *t)
 {
-	if (t->seen.depth > 0)
-		return false;
-	for (uint32_t i = 0; i < target->thread_count; i++)
-		if (target->threads[i] != t && target->threads[i]->thread_id == t->thread_id)
-			return true;
-	return false;
+	t->shadow = t->outer || sample_is_gone(target, t);
+	t->taken = t->shadow; /* there is nothing to take */
+	if (t->shadow)
+		t->base_attempt_ns = 0; /* its time meanwhile is another's */
+	return !t->shadow;
 }

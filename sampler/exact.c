@@ -46,9 +46,12 @@ static int take(struct target *target, struct thread *t, const struct walker *w,
 		run_add(target, t, sample);
 		return 0;
 	}
-	if (merge_native(&x->merged, &t->seen, w->entries, look ? exact_unwind(target, t, look) : NULL,
+	/* Of a nested state, C frames and runs of the interpreter's loop are its own and others': none are shown. */
+	if (merge_native(&x->merged, &t->seen, w->entries, look && !t->nested ? exact_unwind(target, t, look) : NULL,
 	                 target->options->native, &t->exact->merged) != 0)
 		return -ENOMEM;
+	if (t->nested)
+		t->exact->merged = MERGED_MISMATCHED;
 	count_merged(target, t->exact->merged, sample->count);
 	run_add_merged(target, t, &x->merged, &t->exact->last, t->exact->merged == MERGED_CUT ? STACK_NATIVE_CUT : 0,
 	               sample);
@@ -154,18 +157,16 @@ static void put_off(struct target *target, struct thread *t, const struct sample
 	waiting->weight_ns += sample->weight_ns;
 }
 
-/* Whose samples wait for a stop of this system thread. A thread that has not begun has the ids of the one that makes it (to 3.11). */
+/* Whose samples wait for a stop of this system thread. */
 static struct thread *waiting_for(const struct target *target, pid_t tid)
 {
-	struct thread *found = NULL;
-
 	for (uint32_t i = 0; i < target->thread_count; i++) {
 		struct thread *t = target->threads[i];
 
-		if (t->tid == tid && exact_thread_waiting(t->exact) > 0 && (!found || t->begun))
-			found = t;
+		if (t->tid == tid && !t->outer && exact_thread_waiting(t->exact) > 0)
+			return t;
 	}
-	return found;
+	return NULL;
 }
 
 bool exact_take_late(struct target *target, struct stop *stop)
@@ -191,8 +192,6 @@ bool exact_take_late(struct target *target, struct stop *stop)
 	stop_release(target->exact->stopper, stop, &target->facts);
 	if (!err)
 		err = recheck_stack(target, t, w.now_ns);
-	if (!err && sample_is_shadow(target, t))
-		err = -ESRCH;
 	if (!err)
 		err = status_of(target, t, &w, &t->exact->waiting.status);
 	if (!err)
@@ -209,20 +208,6 @@ void exact_end(struct target *target, struct thread *t, bool ended)
 		lose_waiting(target, t, ended ? -ESRCH : -EAGAIN);
 }
 
-/* To 3.11 a subinterpreter's state keeps the ids of the thread that made it, whichever runs it: the state of that thread's own has them, too. What that
- * thread's registers and native stack are is not this one's. */
-static bool has_anothers_ids(const struct target *target, const struct thread *t)
-{
-	const struct interp *interp = target_interp(target, t->interp);
-
-	if (!interp || interp->id == 0)
-		return false;
-	for (uint32_t i = 0; i < target->thread_count; i++)
-		if (target->threads[i] != t && target->threads[i]->thread_id == t->thread_id)
-			return true;
-	return false;
-}
-
 static int sample_as_it_moves(struct target *target, struct thread *t, struct walker *w, struct sample *sample)
 {
 	int err = -EAGAIN;
@@ -237,11 +222,10 @@ void exact_sample(struct target *target, struct thread *t, struct walker *w)
 {
 	struct sample sample = {.count = 1, .t_first_ns = w->now_ns, .now_ns = w->now_ns};
 	struct look look = {.has_regs = false};
-	bool moving = has_anothers_ids(target, t);
+	bool moving = t->unplaced; /* whom to stop is not known */
 	int err;
 
-	t->taken = t->shadow = sample_is_gone(target, t);
-	if (t->shadow)
+	if (!sample_is_due(target, t))
 		return;
 	sample.weight_ns = sample_weight(target, t, w->now_ns);
 	w->stands = true;
@@ -271,11 +255,8 @@ void exact_sample(struct target *target, struct thread *t, struct walker *w)
 	}
 	if (!err && moving)
 		err = sample_as_it_moves(target, t, w, &sample);
-	if (err == 0 && sample_is_shadow(target, t)) {
-		t->taken = t->shadow = true;
-		t->exact->stood = false;
-		return;
-	}
+	if (!err && t->entered && t->seen.depth == 0)
+		err = -EAGAIN; /* it has just left this interpreter */
 	target->facts.attempts++;
 	if (!err)
 		stand_for_waiting(target, t, &sample);

@@ -227,7 +227,6 @@ static bool add(struct target *target, struct thread *t, struct pystack *now, st
 	}
 	show_run(target, t, &shown, sample->now_ns, changed, same);
 	t->cputime.ran |= t->run.count == 0;
-	t->begun |= now->depth > 0;
 	t->collects = t->collects && shown_any_collects(now);
 	pystack_swap(before, now);
 	t->depth = depth;

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "sampler/collector.h"
+#include "sampler/current.h"
 #include "sampler/exact.h"
 #include "sampler/handled.h"
 #include "sampler/heaplook.h"
@@ -161,7 +162,9 @@ static int sample_running(struct target *target, struct thread *t, struct walker
 		/* What seems torn can have been read with what an older code object at the same address said. */
 		if (err == -EAGAIN && recheck_stack(target, t, w->now_ns) != 0)
 			w->why = RETRY_CODE;
-		if (err == 0 && (is_replaced(target, t, w) || sample_is_shadow(target, t))) {
+		if (err == 0 && t->entered && t->seen.depth == 0)
+			err = -EAGAIN; /* it has just left this interpreter */
+		if (err == 0 && is_replaced(target, t, w)) {
 			t->taken = t->shadow = true;
 			return 0;
 		}
@@ -220,8 +223,7 @@ static void sample_thread(struct target *target, struct thread *t, struct walker
 	bool fresh = true;
 	int err = -EAGAIN;
 
-	t->taken = t->shadow = sample_is_gone(target, t);
-	if (t->shadow)
+	if (!sample_is_due(target, t))
 		return;
 	weight_ns = sample_weight(target, t, w->now_ns);
 	w->exhausted = w->whole = false;
@@ -314,6 +316,7 @@ int target_tick(struct target *target, uint64_t now_ns, uint64_t base_ns)
 	}
 	for (uint32_t i = 0; i < target->interp_count; i++)
 		collector_take(&target->interps[i], &target->plan);
+	current_choose(target, now_ns);
 	still_pass(target, now_ns, sample_most_ns(target));
 	put_near_first(target);
 	for (uint32_t i = 0; i < target->awake_count; i++)

@@ -211,7 +211,7 @@ void still_settle(struct target *target)
 
 		if (!interp || interp->addr != t->interp)
 			interp = target_interp(target, t->interp);
-		if (!interp || !t->taken || (t->run.status & STATUS_GC) || !can_stand(interp, t)) {
+		if (!interp || !t->taken || t->sibling || t->foreign || (t->run.status & STATUS_GC) || !can_stand(interp, t)) {
 			target->awake[left++] = t;
 			continue;
 		}

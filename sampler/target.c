@@ -148,7 +148,7 @@ void target_finish(struct target *target, uint64_t now_ns, enum target_event eve
 	runs_settle(target);
 	cputime_forget(&target->cputime_files, 0);
 	for (uint32_t i = 0; i < target->thread_count; i++)
-		if (target->threads[i]->name[0] && !target->threads[i]->announced && !sample_is_gone(target, target->threads[i]))
+		if (target->threads[i]->name[0] && !target->threads[i]->announced && !target->threads[i]->shadow)
 			thread_announce(target, target->threads[i]); /* its name came after its last stack */
 	if (target->attached) {
 		target_write_facts(target);

@@ -125,6 +125,7 @@ struct target {
 	struct thread **awake; /* those that the next tick reads: all but the still ones (still.h) */
 	uint32_t awake_count, awake_room;
 	bool awake_stale;                 /* to be made anew */
+	uint32_t shared_count; /* states that are not their system thread's only one, or foreign (current.h) */
 	bool tids_known;                  /* of some threads: one that has none is not in this process */
 	uint32_t still_count;             /* that are sampled without being read */
 	uint64_t base_ns; /* the deadline of this tick, before jitter: what weights are differences of, but unthrottled */
@@ -220,8 +221,8 @@ void sample_lose(struct target *target, int err, uint64_t weight_ns);
 void sample_pay(struct target *target, struct thread *t, struct walker *w);
 /* Whether the thread state is none of a thread of this process: fork() left it behind, or its thread does not run yet. */
 bool sample_is_gone(const struct target *target, const struct thread *t);
-/* Whether what was read shows a thread state that is no thread of its own. */
-bool sample_is_shadow(const struct target *target, const struct thread *t);
+/* Whether this tick has a sample of the thread state: its thread lives, and runs in it. */
+bool sample_is_due(const struct target *target, struct thread *t);
 /* Reads the thread once, as it moves, and judges the stack. 0, -EAGAIN, -EINPROGRESS (it is held, and will be counted), or another -errno. */
 int sample_moving(struct target *target, struct thread *t, struct walker *w, uint64_t weight_ns, uint16_t *ret_status);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "sampler/current.h"
 #include "sampler/exact.h"
 #include "sampler/owed.h"
 #include "sampler/host.h"
@@ -62,7 +63,7 @@ static void ask_about(const struct target *target, struct thread *t)
 		cputime_begin(&t->cputime, target->proc.pid, t->tid, clock_now_ns());
 }
 
-static struct thread *thread_new(struct target *target, raddr_t tstate, raddr_t interp, const uint8_t *head)
+static struct thread *thread_new(struct target *target, const struct thread *of)
 {
 	struct thread *t;
 
@@ -78,11 +79,7 @@ static struct thread *thread_new(struct target *target, raddr_t tstate, raddr_t 
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return NULL;
-	t->tstate = tstate;
-	t->interp = interp;
-	t->thread_id = frame_u64(head, target->proc.abi.tstate.thread_id);
-	t->native_id = native_id(&target->proc.abi, head);
-	t->tid = find_tid(target, head);
+	*t = *of;
 	target->tids_known |= t->tid > 0;
 	t->id = next_thread_id();
 	ask_about(target, t);
@@ -124,14 +121,18 @@ static int place_thread(struct target *target, uint32_t at, raddr_t tstate, radd
 		}
 	}
 	if (!t) {
-		t = thread_new(target, tstate, interp, head);
+		t = thread_new(target, &(struct thread){.tstate = tstate,
+		                                        .interp = interp,
+		                                        .thread_id = frame_u64(head, abi->tstate.thread_id),
+		                                        .native_id = native_id(abi, head),
+		                                        .tid = find_tid(target, head)});
 		if (!t)
 			return -ENOMEM;
 		found = target->thread_count - 1;
 	}
 	memmove(&target->threads[at + 1], &target->threads[at], (found - at) * sizeof(struct thread *));
 	target->threads[at] = t;
-	if (t->tid == 0) { /* not bound to a system thread yet at the last look */
+	if (t->tid == 0 && !t->unplaced) { /* not bound to a system thread yet at the last look */
 		t->tid = find_tid(target, head);
 		if (t->tid > 0) {
 			oncpu_release(&t->oncpu);
@@ -217,6 +218,57 @@ static int list_interps(struct target *target)
 	return 0;
 }
 
+/* The last in the list is a thread no more. */
+static void drop_last(struct target *target)
+{
+	struct thread *gone = target->threads[target->thread_count - 1];
+
+	held_end(target, gone); /* while it is in the list still, where its held samples look for it */
+	owed_lose(target, gone);
+	exact_end(target, gone, true);
+	run_close(target, gone);
+	thread_end(target, gone);
+	target->thread_count--;
+	thread_free(gone);
+}
+
+/* Another system thread runs the state from now on. */
+static int hand_over(struct target *target, uint32_t at, pid_t tid)
+{
+	struct thread *t = target->threads[at];
+	struct thread *next = thread_new(target, &(struct thread){.tstate = t->tstate,
+	                                                          .interp = t->interp,
+	                                                          .thread_id = t->thread_id,
+	                                                          .native_id = t->native_id,
+	                                                          .tid = tid,
+	                                                          .unplaced = tid == 0,
+	                                                          .place = t->place,
+	                                                          .place_word = t->place_word,
+	                                                          .stack_from = t->stack_from,
+	                                                          .stack_to = t->stack_to,
+	                                                          .t_sought_ns = t->t_sought_ns});
+
+	if (!next)
+		return -ENOMEM;
+	target->threads[at] = next;
+	target->threads[target->thread_count - 1] = t;
+	drop_last(target);
+	return 0;
+}
+
+/* Finds out which system threads run the states whose ids do not say it. */
+static int place_foreign(struct target *target, uint64_t now_ns)
+{
+	pid_t tid;
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < target->thread_count; i++)
+		if (current_is_foreign(target, target->threads[i]) &&
+		    current_find(target, target->threads[i], now_ns, &tid) && tid != target->threads[i]->tid)
+			err = hand_over(target, i, tid);
+	return err ? err : current_arrange(target);
+}
+
 int target_list(struct target *target, uint64_t now_ns)
 {
 	uint32_t count = 0;
@@ -230,19 +282,10 @@ int target_list(struct target *target, uint64_t now_ns)
 	if (err)
 		return err;
 	/* What was not met any more has ended. */
-	while (target->thread_count > count) {
-		struct thread *gone = target->threads[target->thread_count - 1];
-
-		held_end(target, gone); /* while it is in the list still, where its held samples look for it */
-		owed_lose(target, gone);
-		exact_end(target, gone, true);
-		run_close(target, gone);
-		thread_end(target, gone);
-		target->thread_count--;
-		thread_free(gone);
-	}
+	while (target->thread_count > count)
+		drop_last(target);
 	target->t_listed_ns = now_ns;
-	return 0;
+	return place_foreign(target, now_ns);
 }
 
 struct interp *target_interp(const struct target *target, raddr_t addr)
@@ -345,6 +388,8 @@ static void take_name(struct target *target, struct thread *t, raddr_t object)
 		return;
 	memcpy(t->name, name, sizeof(name));
 	t->announced = false; /* again, with its name, before its next stack */
+	for (struct thread *other = t->sibling; other && other != t; other = other->sibling)
+		other->announced = false;
 }
 
 static bool is_name_due(const struct thread *t, uint64_t now_ns)

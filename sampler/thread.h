@@ -144,9 +144,18 @@ struct thread {
 	uint32_t sent_depth, sent_room;
 
 	bool collects; /* a frame of `last`, and so of `seen`, may say that the collector was started by it */
-	bool begun;    /* it had frames once */
 	bool taken;    /* a sample of it was taken in the tick that read it last */
-	bool shadow;   /* that showed it to be no thread of its own */
+	bool shadow;   /* … none, since it is no thread of its own */
+	struct thread *sibling;       /* another state of the same system thread, in a ring (current.h); NULL: there is none */
+	bool eldest;                  /* of that ring, the last in the list */
+	bool outer;                   /* the system thread runs in another one now */
+	bool entered;                 /* it runs in this one, which has frames then; … */
+	bool nested;                  /* … and in this one, which was entered from it, or another */
+	bool foreign;                 /* its ids are those of the thread that made it, whichever runs it */
+	bool unplaced;                /* … and that one could not be found */
+	raddr_t place, place_word;    /* then, to 3.10: where on a C stack its outermost frame is kept, and which that is */
+	raddr_t stack_from, stack_to; /* … in 3.11 and 3.12: the C stack that it was found on */
+	uint64_t t_sought_ns;
 	bool still;    /* it cannot have moved since, and is not read (still.h) */
 	bool parked;   /* … because the whole process cannot */
 	uint16_t still_status, still_flags;

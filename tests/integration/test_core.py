@@ -141,7 +141,7 @@ class Cores(Case):
                     self.assertEqual(stack_of(one), stack_of(told))
             main = [frame.get("kind") for frame in found["threads"][0]["frames"]]
             self.assertEqual(main[0], "native", found["threads"][0])
-            # To 3.11 a subinterpreter's state has the number of the thread that made it: that one's C frames are not its.
+            # C frames of a thread that is in a subinterpreter are not told apart from those of the main one.
             for thread in found["threads"]:
                 if thread["interpreter"] and thread["tid"] == found["threads"][0]["tid"]:
                     self.assertEqual({frame.get("kind") for frame in thread["frames"]}, {None}, thread)

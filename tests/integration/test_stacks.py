@@ -5,6 +5,7 @@ import json
 import re
 import unittest
 
+import htmlprofile
 import support
 
 TEXT_MAX = 4096  # bytes of a name or file that are kept: REC_TEXT_MAX of sampler/record.h
@@ -136,6 +137,26 @@ class Interpreters(unittest.TestCase):
                 with self.subTest(options=options):
                     self.assert_inside(target, options)
 
+    def check_busy(self, python):
+        """Their threads' states are those threads', not those of who made the interpreters."""
+        with support.Target(python, "subinterp.py", "busy") as target:
+            if "unavailable" in target.facts:
+                self.skipTest(target.facts["unavailable"])
+            page = target.path("out.html")
+            done = support.sampled("attach", target.pid, "-d", "1", "-f", "flamegraph", "-o", page)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            with open(page, "rb") as file:
+                threads = {(thread.interpreter, thread.tid): thread for thread in htmlprofile.Profile(file.read()).threads}
+            self.assertEqual(
+                set(threads), {(0, target.pid)} | set(zip(target.facts["interpreters"], target.facts["threads"])), "each system thread once"
+            )
+            for number, tid in enumerate(target.facts["threads"]):
+                thread = threads[target.facts["interpreters"][number], tid]
+                self.assertEqual((thread.name, thread.share("unknown")), ("sub %d" % number, 0))
+                self.assertIn("inside_%d" % number, [node.name for node in thread.nodes])
+                self.assertGreater(thread.share("gil") + thread.share("gil_wait"), 0)
+            self.assertEqual(threads[0, target.pid].share("idle"), 1)
+
     def assert_inside(self, target, options):
         done = support.sampled("attach", target.pid, "-d", "0.5", "-r", "100", "-f", "collapsed", "-o", "-", *options)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -145,6 +166,9 @@ class Interpreters(unittest.TestCase):
             names = ["<module>", "enter_%d" % number, "inside_%d" % number]
             found = [line for line in lines if [frame[0] for frame in line.frames][-3:] == names]
             self.assertEqual([line.interpreter for line in found], [interpreter], text)
+            # All of the system thread's time is there, and under its name, though it has a state in the main interpreter, too.
+            tid = target.facts["threads"][number]
+            self.assertEqual([(line.interpreter, line.thread) for line in lines if line.tid == tid], [(interpreter, "sub %d" % number)], text)
         # The states that their maker left behind in them are no threads.
         self.assertEqual([line.text for line in lines if not line.frames], [], text)
 
