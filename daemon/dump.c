@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sampled dump PID, sampled dump --core FILE */
+/* sampled dump PID..., sampled dump --core FILE */
 #include "daemon/dump.h"
 
 #include <errno.h>
@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "daemon/children.h"
 #include "daemon/commands.h"
 #include "daemon/error.h"
 #include "daemon/help.h"
@@ -19,11 +20,19 @@
 #include "daemon/result.h"
 #include "daemon/signals.h"
 #include "daemon/terminal.h"
+#include "sampler/procfs.h"
 
 #define PATIENCE_NS (2 * NS_PER_S)
 
 static const char usage[] =
-	"sampled dump PID [--json] [--native] [--blocking], or dump --core FILE [--exe FILE] [--json] [--native]";
+	"sampled dump PID... [--subprocesses] [--json] [--native] [--blocking], or dump --core FILE [--exe FILE] [--json] [--native]";
+
+enum { PROCESSES_MAX = 4096 };
+
+struct processes {
+	pid_t pids[PROCESSES_MAX];
+	size_t count, named; /* the first ones were named, the others are children of those before them */
+};
 
 struct files {
 	const char *paths[DUMP_FILES_MAX];
@@ -31,10 +40,9 @@ struct files {
 };
 
 struct request {
-	pid_t pid;        /* unless there is */
-	const char *core; /* a core file */
+	const char *core; /* a core file; NULL: processes */
 	struct files files;
-	bool json;
+	bool json, subprocesses;
 	struct sampler_options sampling;
 };
 
@@ -49,6 +57,8 @@ static int print(const void *of, struct writer *to, struct fault *fault)
 	const struct printing *p = of;
 
 	(void)fault;
+	if (p->origin->before)
+		writer_puts(to, p->origin->before);
 	if (p->json)
 		dump_print_json(p->dump, p->origin, to);
 	else
@@ -98,30 +108,91 @@ enum exit_status dump_target(struct target *target, const struct sampler_options
 	return status == EXIT_DONE ? whole : EXIT_FAILED;
 }
 
-static enum exit_status dump_process(const struct request *request)
+/* *ret_written: it is on standard output. A child that is no Python, or has ended, is passed over. */
+static enum exit_status dump_process(const struct request *request, pid_t pid, bool is_child, const char *before,
+                                     bool *ret_written)
 {
 	struct target *target;
 	struct fault fault;
-	struct dump_origin origin = {0};
+	struct dump_origin origin = {.before = before};
 	enum exit_status status;
 	char subject[32];
-	int err = sampler_stops(&request->sampling) ? opening_check_stops(request->pid, &fault) : 0;
+	int err = sampler_stops(&request->sampling) ? opening_check_stops(pid, &fault) : 0;
 
-	snprintf(subject, sizeof(subject), "process %d", (int)request->pid);
+	snprintf(subject, sizeof(subject), "process %d", (int)pid);
 	if (!err) {
 		origin.naming = naming_new(request->sampling.native, false);
-		naming_set_pid(origin.naming, request->pid);
-		err = opening_wait(&target, request->pid, PATIENCE_NS, &fault);
+		naming_set_pid(origin.naming, pid);
+		err = opening_wait(&target, pid, PATIENCE_NS, &fault);
 	}
 	if (err) {
 		naming_free(origin.naming);
+		if (is_child && (err == -ENOEXEC || err == -ESRCH))
+			return EXIT_DONE;
 		error_fault(&fault, "cannot read %s", subject);
 		return error_status(err);
 	}
 	status = dump_target(target, &request->sampling, &origin, request->json, subject);
+	*ret_written = origin.proc != NULL;
 	naming_free(origin.naming);
 	target_free(target);
 	return status;
+}
+
+static void add_process(struct processes *processes, pid_t pid)
+{
+	for (size_t i = 0; i < processes->count; i++)
+		if (processes->pids[i] == pid)
+			return;
+	if (processes->count < PROCESSES_MAX)
+		processes->pids[processes->count++] = pid;
+}
+
+static void add_children(struct processes *processes, pid_t pid)
+{
+	pid_t children[1024];
+	int room = sizeof(children) / sizeof(children[0]), count = proc_children(pid, SIZE_MAX, children, (size_t)room);
+
+	for (int i = 0; i < count && i < room; i++)
+		add_process(processes, children[i]);
+}
+
+/* How many Python children of a process are not among them. */
+static void say_missed(const struct processes *processes, pid_t pid)
+{
+	pid_t pythons[64];
+	size_t count = children_pythons(pid, pythons, sizeof(pythons) / sizeof(pythons[0])), missed = count;
+
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = 0; k < processes->count; k++)
+			missed -= processes->pids[k] == pythons[i];
+	if (missed)
+		children_say_missed(pid, missed);
+}
+
+/* As JSON several are an array. */
+static enum exit_status dump_processes(const struct request *request, struct processes *processes)
+{
+	bool array = request->json && (processes->named > 1 || request->subprocesses), any = false;
+	enum exit_status worst = EXIT_DONE;
+
+	for (size_t i = 0; i < processes->count; i++) {
+		const char *before = array ? any ? ",\n" : "[\n" : any ? "\n" : NULL;
+		pid_t pid = processes->pids[i];
+		bool written = false;
+
+		if (request->subprocesses)
+			add_children(processes, pid);
+		worst = error_worse(worst, dump_process(request, pid, i >= processes->named, before, &written));
+		any |= written;
+		if (written && !request->subprocesses)
+			say_missed(processes, pid);
+	}
+	if (processes->count == PROCESSES_MAX)
+		error_note("%d processes, and no more", PROCESSES_MAX);
+	if (array && any && terminal_print("]\n"))
+		worst = error_worse(worst, EXIT_FAILED);
+	return worst;
 }
 
 static int read_file(void *into, const char *option, const char *text, struct fault *fault)
@@ -141,33 +212,40 @@ static int check_core(const struct request *request, int operands, struct fault 
 		return request->files.count ? fault_set(fault, -EINVAL, usage, "--exe: goes with --core") : 0;
 	if (operands)
 		return fault_set(fault, -EINVAL, usage, "--core %s: a core or a process, not both", request->core);
+	if (request->subprocesses)
+		return fault_set(fault, -EINVAL, usage, "--core %s: --subprocesses is for processes", request->core);
 	if (request->sampling.blocking)
 		return fault_set(fault, -EINVAL, usage, "--core %s: its threads stand, --blocking is for a process",
 		                 request->core);
 	return 0;
 }
 
-static int read_operand(int argc, char **argv, int first, pid_t *ret_pid, struct fault *fault)
+static int read_operands(int argc, char **argv, int first, struct processes *processes, struct fault *fault)
 {
+	pid_t pid;
+
 	if (argc == first)
 		return fault_set(fault, -EINVAL, usage, "dump: no process named");
-	if (argc > first + 1)
-		return fault_set(fault, -EINVAL, usage, "%s: one process at a time", argv[first + 1]);
-	if (parse_pid(argv[first], ret_pid))
-		return fault_set(fault, -EINVAL, "a process is named by its number", "%s: not a process id",
-		                 argv[first]);
+	for (int i = first; i < argc; i++) {
+		if (parse_pid(argv[i], &pid))
+			return fault_set(fault, -EINVAL, "a process is named by its number", "%s: not a process id", argv[i]);
+		add_process(processes, pid);
+	}
+	processes->named = processes->count;
 	return 0;
 }
 
 int dump_main(int argc, char **argv)
 {
 	struct request request = {.sampling = {.gc = true, .exceptions = true}};
+	struct processes processes = {.count = 0};
 	enum option_action action;
 	struct fault fault;
 	const struct option_row rows[] = {
 		{"core", .text = &request.core},
 		{"exe", .read = read_file, .into = &request.files},
 		{"json", .yes = &request.json},
+		{"subprocesses", .yes = &request.subprocesses},
 		{"native", .read = option_read_native, .into = &request.sampling.native, .optional = true},
 		{"blocking", .yes = &request.sampling.blocking},
 		{"locals", .refused = options_later},
@@ -181,9 +259,9 @@ int dump_main(int argc, char **argv)
 	if (first >= 0 && action != OPTIONS_GO)
 		return action == OPTIONS_HELP ? help_print("dump") : help_print_version();
 	if (first < 0 || check_core(&request, argc - first, &fault) ||
-	    (!request.core && read_operand(argc, argv, first, &request.pid, &fault)))
+	    (!request.core && read_operands(argc, argv, first, &processes, &fault)))
 		return error_usage(&fault);
 	return request.core ? (int)dump_core(request.core, request.files.paths, request.files.count,
 	                                     request.sampling.native, request.json)
-	                    : (int)dump_process(&request);
+	                    : (int)dump_processes(&request, &processes);
 }

@@ -64,6 +64,7 @@ struct dump_origin {
 	struct core *core; /* that it was read from; NULL: the process itself */
 	const char *core_path;
 	struct naming *naming; /* NULL: native frames have no names */
+	const char *before;    /* goes before it on standard output, behind what was written already; NULL: nothing */
 };
 
 /* For people: leaf first, with source lines where sources are readable. For programs: the same as one JSON object. */

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """--subprocesses: workers that are there, children that come and go, children that are no Python; and several PIDs."""
+import json
 import os
 import re
 import signal
@@ -181,9 +182,8 @@ for worker in workers + [others]:
 """
 
 
-@support.needs_python
-class Unasked(unittest.TestCase):
-    """Without --subprocesses: that there are Python children is said, for the work may be theirs."""
+class Pool(unittest.TestCase):
+    """A master that waits, with three Python children that work."""
 
     def setUp(self):
         found = [python for python in support.pythons() if not python.root]
@@ -202,6 +202,11 @@ class Unasked(unittest.TestCase):
         process.wait()
         process.stdout.close()
 
+
+@support.needs_python
+class Unasked(Pool):
+    """Without --subprocesses: that there are Python children is said, for the work may be theirs."""
+
     def test_attach(self):
         said = b"process %d has children that are Pythons, too, and are not shown: 3 (--subprocesses"
         process = self.start()
@@ -215,6 +220,35 @@ class Unasked(unittest.TestCase):
     def test_run(self):
         done = support.sampled("run", "-f", "collapsed", "-o", "-", "--", *self.argv, "-c", POOL, "3")
         self.assertRegex(done.stderr, rb"process \d+ has children that are Pythons, too, and are not shown: 3 ")
+
+
+@support.needs_python
+class Dump(Pool):
+    def dump(self, *args):
+        done = support.sampled("dump", *args)
+        return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+    def test_children(self):
+        process = self.start()
+        support.wait_until(lambda: len(children_of(process.pid)) == 4, "all children are there")
+        status, out, error = self.dump(process.pid)
+        self.assertEqual((status, re.findall(r"(?m)^Process (\d+)", out)), (0, [str(process.pid)]), error)
+        self.assertIn("process %d has children that are Pythons, too, and are not shown: 3" % process.pid, error)
+        pids = [process.pid] + children_of(process.pid)[:3]
+        status, out, error = self.dump(process.pid, "--subprocesses")
+        self.assertEqual((status, [int(pid) for pid in re.findall(r"(?m)^Process (\d+)", out)], error), (0, pids, ""))
+        status, out, error = self.dump(process.pid, "--subprocesses", "--json")
+        self.assertEqual((status, [one["pid"] for one in json.loads(out)], error), (0, pids, ""))
+
+    def test_several(self):
+        """Each that can be, and an error of each that cannot; one is an object, several are an array."""
+        first, second = self.start(), self.start()
+        status, out, error = self.dump(second.pid, os.getpid(), first.pid, 1 << 22, "--json")
+        self.assertEqual([one["pid"] for one in json.loads(out)][::2], [second.pid, first.pid], error)
+        self.assertEqual(status, 3)
+        self.assertIn("cannot read process %d: no such process" % (1 << 22), error)
+        self.assertEqual(json.loads(self.dump(first.pid, "--json")[1])["pid"], first.pid)
+        self.assertEqual(self.dump(1 << 22, "--json", "--subprocesses")[:2], (3, ""))
 
 
 @support.needs_python
