@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 
+import debian
 import tidy
 from integration import integration, named
 from results import JOBS, RESULTS, TOP, command, execute, make, missing, tap
@@ -134,6 +135,11 @@ def clang_tidy():
     """Its static analyzer takes a hundred times as long as all else: here it looks at what reads other processes, in the long run at everything."""
     if not missing("clang-tidy", "clang-tidy"):
         tidy.run(sources(".c"), lambda path: os.environ.get("TIDY") == "all" or path.startswith(("base/", "sampler/")))
+
+
+def other_debians():
+    debian.stable()
+    debian.newest_compiler()
 
 
 def aarch64():
