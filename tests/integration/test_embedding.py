@@ -5,6 +5,7 @@ import unittest
 
 import embedding
 import htmlprofile
+import service
 import support
 
 
@@ -64,6 +65,14 @@ class Idle(unittest.TestCase):
             done = support.sampled("run", "-f", "collapsed", "-o", target.path("out"), "--", *command)
             lines = [line for line in support.read_collapsed(target.path("out")) if not line.frames]
             self.assertEqual([line.tid > 0 for line in lines], [True], done.stderr)
+
+    @support.on(support.few)
+    def check_service(self, python):
+        with embedding.Program(python, "embedding", "idle") as target, service.Service("*%s*" % target.inside) as running:
+            running.wait_sampled(target.pid)
+            done = running.ctl("dump", target.pid, "-f", "collapsed", "-o", "-")
+            lines = support.parse_collapsed(done.stdout)
+            self.assertEqual([(line.tid, line.frames) for line in lines], [(target.pid, [])], done.stderr)
 
 
 if __name__ == "__main__":
