@@ -148,6 +148,7 @@ static int write_words(const void *of, struct writer *to, struct fault *fault)
 {
 	const struct diff *c = of;
 	struct diff_view view = {
+		.columns = isatty(STDOUT_FILENO) ? terminal_columns(STDOUT_FILENO) : 0,
 		.difference = &c->difference,
 		.key = c->key,
 		.limit = c->limit != UINT64_MAX ? (uint32_t)c->limit

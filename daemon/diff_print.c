@@ -3,15 +3,39 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/utf8.h"
+#include "exporters/ranking.h"
 
-enum { COLUMNS = 120 };
+enum {
+	COLUMNS_DEFAULT = 120,
+	COLUMNS_WHOLE = 110, /* from here on all columns fit, and leave room for the function */
+};
+
+/* A smaller change reads 0.00, and is none. */
+#define SHOWN_POINTS 0.005
 
 static const char *const side_names[SIDES] = {[BEFORE] = "before", [AFTER] = "after"};
+
+static unsigned columns_of(const struct diff_view *view)
+{
+	return view->columns ? view->columns : COLUMNS_DEFAULT;
+}
+
+/* In a narrow terminal there is only what the rows are sorted by. */
+static bool is_whole(const struct diff_view *view)
+{
+	return columns_of(view) >= COLUMNS_WHOLE;
+}
+
+static bool shows(const struct diff_view *view, bool total)
+{
+	return is_whole(view) || total == (view->key == DIFFERENCE_TOTAL);
+}
 
 static void end_line(struct buf *line, struct writer *to)
 {
@@ -47,7 +71,7 @@ static void print_side(const struct diff_view *view, enum side side, struct writ
 	char count[32];
 
 	buf_printf(&line, "  %-7s ", side_names[side]);
-	utf8_fit(&line, view->titles[side], 60, true);
+	utf8_fit(&line, view->titles[side], is_whole(view) ? 60 : 25, true);
 	buf_puts(&line, ": ");
 	if (d->has_samples) {
 		facts_count_text(count, sizeof(count), d->wholes[side].self_samples);
@@ -88,14 +112,17 @@ static void add_change(struct buf *line, const struct difference *d, const struc
 
 /* "name (file:line)" in the columns that are left. A name that must be cut leaves room for the line, by which functions that begin alike are told
  * apart. */
-static void add_place(struct buf *line, const struct difference *d, const struct difference_row *row)
+static void add_place(struct buf *line, const struct diff_view *view, const struct difference_row *row)
 {
-	unsigned columns = line->bytes < COLUMNS ? COLUMNS - (unsigned)line->bytes : 0, room = columns, whole, used,
-		 tail;
+	const struct difference *d = view->difference;
+	unsigned width = columns_of(view), columns = line->bytes < width ? width - (unsigned)line->bytes : 0,
+		 room = columns, whole, used, tail;
 	const char *name = difference_name(d, row), *file = difference_file(d, row);
 	size_t start = line->bytes;
 	char number[16] = ")";
 
+	if (view->columns) /* a terminal */
+		file = ranking_short_file(file);
 	tail = row->line ? (unsigned)snprintf(number, sizeof(number), ":%" PRIu32 ")", row->line) : 1;
 	whole = utf8_fit(line, name, UINT32_MAX, false);
 	line->bytes = start;
@@ -117,16 +144,17 @@ static void print_row(const struct diff_view *view, const struct difference_row 
 	enum difference_kind kind = difference_kind(row, view->key);
 	struct buf line = {0};
 
-	add_change(&line, d, row, false);
-	add_change(&line, d, row, true);
-	if (has_rates(d))
+	for (int total = 0; total <= 1; total++)
+		if (shows(view, total))
+			add_change(&line, d, row, total);
+	if (has_rates(d) && is_whole(view))
 		buf_printf(&line, "%7.3f %7.3f  ", rate(d, BEFORE, row->sides[BEFORE].self),
 		           rate(d, AFTER, row->sides[AFTER].self));
 	if (kind == KIND_NEW || kind == KIND_GONE)
 		buf_printf(&line, "%-4s ", difference_kind_text(kind));
 	else
 		buf_puts(&line, "     ");
-	add_place(&line, d, row);
+	add_place(&line, view, row);
 	end_line(&line, to);
 	buf_release(&line);
 }
@@ -135,7 +163,23 @@ static bool is_in(const struct diff_view *view, const struct difference_row *row
 {
 	enum difference_kind kind = difference_kind(row, view->key);
 
+	if (fabs(difference_change(row, view->key)->points) < SHOWN_POINTS)
+		return false;
 	return grew ? kind == KIND_GREW || kind == KIND_NEW : kind == KIND_SHRANK || kind == KIND_GONE;
+}
+
+static void print_part_head(const struct diff_view *view, struct writer *to)
+{
+	bool rates = has_rates(view->difference) && is_whole(view);
+
+	for (int total = 0; total <= 1; total++)
+		if (shows(view, total))
+			writer_printf(to, "%7s%*s", total ? "total %" : "self %", total ? 0 : 29, "");
+	writer_printf(to, rates ? "%27sself s/s\n" : "%s\n", "");
+	for (int total = 0; total <= 1; total++)
+		if (shows(view, total))
+			writer_printf(to, "%s", total && is_whole(view) ? "    before   after   change   95 %" : " before   after   change   95 %");
+	writer_puts(to, rates ? "    before   after\n" : "\n");
 }
 
 static void print_part(const struct diff_view *view, bool grew, struct writer *to)
@@ -144,11 +188,7 @@ static void print_part(const struct diff_view *view, bool grew, struct writer *t
 	uint32_t shown = 0, left_out = 0;
 
 	heading(view, to, grew ? "GREW" : "SHRANK");
-	writer_printf(to, "%7s%29s%7s", "self %", "", "total %");
-	if (has_rates(d))
-		writer_printf(to, "%27s%s", "", "self s/s");
-	writer_puts(to, "\n before   after   change   95 %    before   after   change   95 %");
-	writer_puts(to, has_rates(d) ? "    before   after\n" : "\n");
+	print_part_head(view, to);
 	for (uint32_t i = 0; i < d->row_count && !to->err; i++) {
 		if (!is_in(view, &d->rows[i], grew))
 			continue;
@@ -173,17 +213,20 @@ void diff_print_table(const struct diff_view *view, struct writer *to)
 	writer_puts(to, "sampled: what changed, in shares of all that was sampled on each side\n");
 	for (int side = 0; side < SIDES; side++)
 		print_side(view, (enum side)side, to);
-	writer_puts(to, "  change in points of percent; 95 %: half of its interval, if samples are independent; ~: "
-	                "within the noise\n");
-	if (has_rates(d))
+	writer_puts(to, "  change in points of percent; 95 %: half of its interval, if samples are\n"
+	                "  independent; ~: within the noise\n");
+	if (has_rates(d) && is_whole(view))
 		writer_puts(to,
 		            "  self s/s: seconds of self time for each second of the profile, all threads together\n");
+	else if (!is_whole(view))
+		writer_printf(to, "  %s, and seconds: in a terminal of %d columns\n",
+		              view->key == DIFFERENCE_TOTAL ? "self" : "total", COLUMNS_WHOLE);
 	if (!d->has_samples)
 		writer_puts(to, "  without sample counts on both sides there is no interval\n");
 	print_part(view, true, to);
 	print_part(view, false, to);
 	for (uint32_t i = 0; i < d->row_count; i++)
-		same += difference_kind(&d->rows[i], view->key) == KIND_SAME;
+		same += !is_in(view, &d->rows[i], true) && !is_in(view, &d->rows[i], false);
 	if (same)
 		writer_printf(to, "\n%" PRIu32 " functions without change\n", same);
 }

@@ -14,6 +14,7 @@ struct diff_view {
 	enum difference_key key;
 	uint32_t limit; /* rows of each part of the table; 0: all */
 	bool color;
+	unsigned columns; /* of a line; the table loses columns where it is too wide. 0: 120, with all of them */
 	const char *titles[SIDES];
 	const struct facts *facts[SIDES]; /* NULL: a call graph, which has none */
 };

@@ -11,6 +11,7 @@
 #include "daemon/option_table.h"
 #include "daemon/result.h"
 #include "daemon/statistics.h"
+#include "daemon/terminal.h"
 #include "exporters/stats_limit.h"
 #include "exporters/stats_sort.h"
 #include "exporters/stats_tables.h"
@@ -92,14 +93,17 @@ static int check(void *self, char **files, int count, struct fault *fault)
 	return 0;
 }
 
-/* By internal time, unless told otherwise: where a sampling profile's time is. */
+/* By time on the CPU, unless told otherwise, where the kernel told it: by internal time who sleeps would win. */
 static int sort(struct report *r, struct statistics *s)
 {
 	bool on_cpu = false, gil = false;
 	int err;
 
-	if (r->order.count == 0)
+	if (r->order.count == 0) {
+		if (s->has_on_cpu)
+			stats_order_add(&r->order, "on_cpu", strlen("on_cpu"));
 		stats_order_add(&r->order, "tottime", strlen("tottime"));
+	}
 	for (size_t i = 0; i < r->order.count; i++) {
 		on_cpu |= r->order.keys[i] == STATS_ON_CPU;
 		gil |= r->order.keys[i] == STATS_GIL;
@@ -164,6 +168,7 @@ static int print_all(struct report *r, char *const *files, int count)
 		                                     .files = buf_text(&s.files),
 		                                     .on_cpu = s.has_on_cpu,
 		                                     .gil = s.has_gil,
+		                                     .columns = isatty(STDOUT_FILENO) ? terminal_columns(STDOUT_FILENO) : 0,
 		                                     .safe = isatty(STDOUT_FILENO)}};
 
 		status = result_write(NULL, print, &printing);

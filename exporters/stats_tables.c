@@ -12,8 +12,12 @@
 
 #include "base/clock.h"
 #include "base/utf8.h"
+#include "exporters/ranking.h"
 
-enum { NOTES_COLUMNS = 100 };
+enum {
+	NOTES_COLUMNS = 100,
+	NAME_COLUMNS_MIN = 24,
+};
 
 #define INDENT "        " /* as pstats' totals */
 
@@ -56,6 +60,23 @@ static void add_counts(struct writer *to, int width, uint64_t all, uint64_t prim
 	writer_printf(to, "%*s", width, text);
 }
 
+/* A name behind `used` columns: in a terminal without the folders that say nothing, and cut at its front. */
+static void add_fitted_name(const struct stats_view *v, uint32_t function, unsigned used, struct writer *to)
+{
+	struct buf whole = {0}, fitted = {0};
+	unsigned room = v->columns > used + NAME_COLUMNS_MIN ? v->columns - used : NAME_COLUMNS_MIN;
+	size_t bytes;
+	const char *name = stats_safe_name(v->stats, function, &bytes);
+
+	buf_add(&whole, name, bytes);
+	if (v->columns)
+		utf8_fit(&fitted, ranking_short_file(buf_text(&whole)), room, true);
+	writer_puts(to, buf_text(v->columns ? &fitted : &whole));
+	writer_fail(to, whole.err ? whole.err : fitted.err);
+	buf_release(&whole);
+	buf_release(&fitted);
+}
+
 static void add_name(struct writer *to, const struct stats *stats, uint32_t function)
 {
 	size_t bytes;
@@ -73,7 +94,7 @@ static bool is_nought(const char *fact, size_t bytes)
 }
 
 /* The facts that are not nought, in lines of NOTES_COLUMNS. */
-static void add_facts(const struct callgraph *graph, struct writer *to)
+static void add_facts(const struct callgraph *graph, unsigned columns, struct writer *to)
 {
 	size_t column = 0, at = 0, bytes;
 	const char *fact;
@@ -81,7 +102,7 @@ static void add_facts(const struct callgraph *graph, struct writer *to)
 	while ((fact = stats_fact(graph, &at, &bytes)) != NULL) {
 		if (is_nought(fact, bytes))
 			continue;
-		if (column > 0 && column + bytes + 2 > NOTES_COLUMNS) {
+		if (column > 0 && column + bytes + 3 > columns) {
 			writer_puts(to, ";\n");
 			column = 0;
 		}
@@ -94,14 +115,14 @@ static void add_facts(const struct callgraph *graph, struct writer *to)
 }
 
 /* What the columns hold when nobody counted calls, and what sampling lost. */
-static void add_notes(const struct callgraph *graph, struct writer *to)
+static void add_notes(const struct callgraph *graph, unsigned columns, struct writer *to)
 {
 	if (!graph->from_samples)
 		return;
-	writer_puts(
-		to, INDENT
-		" from samples: the first column counts samples (frames/samples where a function recurs), not calls\n");
-	add_facts(graph, to);
+	writer_printf(to,
+	              "%1$s from samples: the first column counts samples (frames/samples where a%2$sfunction recurs), not calls\n",
+	              INDENT, columns && columns < NOTES_COLUMNS + 12 ? "\n" INDENT " " : " ");
+	add_facts(graph, columns ? columns : NOTES_COLUMNS, to);
 }
 
 static void add_totals(const struct stats_view *v, struct writer *to)
@@ -124,7 +145,7 @@ static void add_totals(const struct stats_view *v, struct writer *to)
 	writer_putc(to, ' ');
 	add_safe(to, s->graph->unit);
 	writer_putc(to, '\n');
-	add_notes(s->graph, to);
+	add_notes(s->graph, v->columns, to);
 	writer_putc(to, '\n');
 }
 
@@ -136,13 +157,14 @@ static void add_title(const struct stats_view *v, struct writer *to)
 		writer_puts(to, "  on_cpu ");
 	if (v->gil)
 		writer_puts(to, "     gil ");
-	writer_puts(to, "filename:lineno(function)\n");
+	writer_puts(to, v->columns && v->columns < NOTES_COLUMNS ? "file:line(function)\n" : "filename:lineno(function)\n");
 }
 
 static void add_line(const struct stats_view *v, uint32_t function, struct writer *to)
 {
 	const struct callgraph_function *f = &v->stats->graph->functions[function];
 	const struct call_sums *sums = &f->sums;
+	uint64_t start = to->bytes;
 
 	add_counts(to, 9, sums->calls, sums->primitive_calls);
 	writer_putc(to, ' ');
@@ -162,7 +184,7 @@ static void add_line(const struct stats_view *v, uint32_t function, struct write
 		add_time(to, (double)f->gil_ns / (double)NS_PER_S);
 		writer_putc(to, ' ');
 	}
-	add_name(to, v->stats, function);
+	add_fitted_name(v, function, (unsigned)(to->bytes - start), to);
 	writer_putc(to, '\n');
 }
 
@@ -289,7 +311,7 @@ int stats_print_calls(const struct stats_view *view, bool callers, struct writer
 	if (err)
 		return err;
 	if (stats->graph->from_samples) {
-		add_notes(stats->graph, to);
+		add_notes(stats->graph, view->columns, to);
 		writer_putc(to, '\n');
 	}
 	err = begin_table(view, &selection, to);

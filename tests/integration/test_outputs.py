@@ -182,6 +182,22 @@ class Outputs(cli.Folder):
         self.assertEqual(process.wait(timeout=30), cli.DONE, text)
         return text.decode()
 
+    def test_tables_fit_the_terminal(self):
+        """And what cannot fit is left out; in a file there is all of it."""
+        for name in ("a.sampled", "b.sampled"):
+            self.sampled("attach", self.target.pid, "-q", "-d", "0.5", "--record", name)
+        for command in (["report", "a.sampled"], ["diff", "a.sampled", "b.sampled"], ["diff", "--sort", "total", "a.sampled", "b.sampled"],
+                        ["convert", "a.sampled", "-f", "text", "-o", "-"]):
+            for columns in (80, 200):
+                with self.subTest(command=command, columns=columns):
+                    text = re.sub(r"\x1b\[[0-9]*m", "", self.on_terminal(*command, columns=columns))
+                    self.assertIn("busy.py:", text)
+                    for line in text.split("\r\n")[2:]:  # behind the file's time and name
+                        self.assertLessEqual(len(line), columns, text)
+        self.assertRegex(self.sampled("report", "a.sampled").stdout.decode(), r"filename:lineno\(function\)\n.* /\S+/busy\.py:")
+        self.assertIn("\n   Ordered by: internal CPU time, internal time\n", self.sampled("report", "a.sampled").stdout.decode())
+        self.assertIn("total %", self.sampled("diff", "a.sampled", "b.sampled").stdout.decode())
+
     def test_progress_only_on_a_terminal(self):
         text = self.on_terminal("attach", self.target.pid, "-d", "0.8", "-o", "a.txt")
         self.assertRegex(text, r"\Asampled: 0\.\d s, \d+ samples of 1 process; Ctrl-C stops and writes\r\x1b\[K")
