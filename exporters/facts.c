@@ -214,10 +214,19 @@ static uint64_t sampled_ns(const struct facts *f, const struct profile *profile)
 static void add_sampling(struct facts *f, const struct profile *profile)
 {
 	uint64_t due_ns = sampled_ns(f, profile) + f->sum.unsampled_ns, retries = 0;
+	uint64_t cpu_ns = profile_has(profile, VALUE_CPU) ? profile_sum(profile, VALUE_CPU) : 0;
+	uint64_t wait_ns = profile_has(profile, VALUE_RUN_WAIT) ? profile_sum(profile, VALUE_RUN_WAIT) : 0;
 	char time[32], share[16];
 	struct fact *fact;
 
+	if (f->sum.unsampled_ns && due_ns)
+		f->covered = 1 - (double)f->sum.unsampled_ns / (double)due_ns;
 	add_rates(f);
+	/* A quarter, and not of next to nothing. */
+	if (wait_ns > (cpu_ns + wait_ns) / 4 && wait_ns > due_ns / 20) {
+		fact = add(f, "overload", "overloaded: of the time in which they could run, threads waited for a CPU", facts_percent(wait_ns, cpu_ns + wait_ns), FACT_LOSS);
+		snprintf(fact->text, sizeof(fact->text), "%.0f %%", fact->number);
+	}
 	add_count(f, "ticks", "ticks", f->sum.ticks, FACT_PLAIN);
 	add_count(f, "ticks_credited", "ticks credited, nothing ran", f->sum.ticks_credited, FACT_PLAIN);
 	add_loss(f, "ticks_late", "ticks late", f->sum.ticks_late, f->sum.ticks);
@@ -267,7 +276,7 @@ void facts_make(struct facts *ret_facts, const struct profile *profile)
 {
 	struct facts *f = ret_facts;
 
-	*f = (struct facts){.in_profile = profile_sum(profile, VALUE_SAMPLES)};
+	*f = (struct facts){.in_profile = profile_sum(profile, VALUE_SAMPLES), .covered = 1};
 	profile_facts(profile, &f->sum);
 	for (size_t i = 0; i < LOSS_CAUSES; i++)
 		f->lost += f->sum.lost[i];

@@ -69,6 +69,18 @@ function changeRows(tree, node) {
 	return table;
 }
 
+// The kernel counted in time that was not sampled, too: what its counts are shares of.
+function wholeOf(value, wall) {
+	const unsampled = (factOf("unsampled_ns") || [])[2] || 0, all = wallOfAll();
+	return (value === CPU || value === RUN_WAIT) && all > 0 ? wall * (all + unsampled) / all : wall;
+}
+let allWall = -1;
+function wallOfAll() {
+	if (allWall < 0)
+		allWall = threads.reduce((sum, thread) => sum + thread.self.reduce((own, amount, i) => i % VALUES === WALL ? own + amount : own, 0), 0);
+	return allWall;
+}
+
 function statusShares(tree, node) {
 	const shares = make("div", "shares"), mix = make("div", "mix"), base = node * VALUES, wall = tree.total[base + WALL];
 	const parts = statesOf(tree.total, base), sum = parts.reduce((a, b) => a + b, 0);
@@ -90,7 +102,7 @@ function statusShares(tree, node) {
 	const others = make("div", "shares");
 	for (const value of [CPU, RUN_WAIT, GC, EXCEPTION])
 		if (isOwn[value] && tree.total[base + value] > 0)
-			others.append(make("span", "", `${OWN_LABELS[value]} ${percentText(tree.total[base + value], wall)}`));
+			others.append(make("span", "", `${OWN_LABELS[value]} ${percentText(tree.total[base + value], wholeOf(value, wall))}`));
 	return [mix, shares, others];
 }
 
@@ -258,7 +270,7 @@ function fillThreadFacts() {
 		const row = make("tr");
 		row.append(make("td", "", cleanText(threads[i].label).slice(0, 80)), make("td", "", sum[SAMPLES].toLocaleString("en")));
 		for (const [, value] of columns)
-			row.append(make("td", "", percentText(sum[value], comparison ? wholes[value] : sum[WALL])));
+			row.append(make("td", "", percentText(sum[value], comparison ? wholes[value] : wholeOf(value, sum[WALL]))));
 		table.append(row);
 	});
 	if (threads.length > 200)

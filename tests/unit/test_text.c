@@ -365,3 +365,35 @@ Test(text, what_options_leave_out_was_sampled)
 		built_free(p);
 	}
 }
+
+/* The kernel counts while no samples are taken, too: of 10 ms, half of which were sampled, a thread had a CPU for 2 and waited for one for 8. */
+Test(text, what_the_kernel_counted_is_of_all_time)
+{
+	struct profile *p = built_new();
+	uint32_t process = built_process(p, 1, "x"), t = built_thread(p, process, 0, 1, "Main");
+	uint64_t *self;
+	struct facts facts;
+	char *text;
+
+	built_sample(p, t, 0, 5, STATUS_RUNNABLE);
+	p->processes[process].facts.unsampled_ns = 5000000;
+	built_cpu_time(p);
+	self = p->threads[t].nodes[0].self;
+	self[VALUE_CPU] = 2000000;
+	self[VALUE_RUN_WAIT] = 8000000;
+	facts_make(&facts, p);
+	cr_expect_float_eq(facts.covered, 0.5, 1e-9);
+	text = report(p);
+	cr_expect(strstr(text, "        5    0.005    20.0    0.0    0.0  100.0    0.0    0.0    0.0  1 Main"), "%s", text);
+	free(text);
+	for (int busy = 1; busy >= 0; busy--) {
+		bool told = false;
+
+		self[VALUE_RUN_WAIT] = busy ? 8000000 : 500000;
+		facts_make(&facts, p);
+		for (size_t i = 0; i < facts.count; i++)
+			told |= strcmp(facts.items[i].key, "overload") == 0 && strcmp(facts.items[i].text, "80 %") == 0;
+		cr_expect_eq(told, busy);
+	}
+	built_free(p);
+}
