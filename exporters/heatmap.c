@@ -25,8 +25,11 @@ extern const uint32_t heatmap_page_bytes;
 
 static const char data_mark[] = "@DATA@";
 
+/* What a place is hot by: samples, their weight, and CPU time, 0 where the kernel did not tell it. */
+enum measure { MEASURE_SAMPLES, MEASURE_WEIGHT, MEASURE_CPU, MEASURES };
+
 struct spot {
-	uint64_t self[2], total[2]; /* samples, weight */
+	uint64_t self[MEASURES], total[MEASURES];
 	uint32_t active;            /* frames of the stack at hand that are here */
 	uint32_t name;              /* of a line: its function, a number in names */
 	uint32_t process;           /* of a file: one that it was seen in */
@@ -36,6 +39,7 @@ struct spot {
 struct heatmap {
 	const struct profile *profile;
 	enum value_index weight;
+	bool has_cpu;
 	struct text_set file_names, names;
 	struct pair_set lines;                         /* (file, line) */
 	struct pair_set edges;                         /* (caller's line, callee's) */
@@ -100,10 +104,12 @@ static uint32_t line_of(struct heatmap *h, const struct thread_tree *tree, const
 	return spot ? number : INTERN_FAILED;
 }
 
-static void add_self(const struct heatmap *h, struct spot *spot, const struct node *node)
+static void add_values(const struct heatmap *h, uint64_t to[MEASURES], const uint64_t *values)
 {
-	spot->self[0] += node->self[VALUE_SAMPLES];
-	spot->self[1] += node->self[h->weight];
+	to[MEASURE_SAMPLES] += values[VALUE_SAMPLES];
+	to[MEASURE_WEIGHT] += values[h->weight];
+	if (h->has_cpu)
+		to[MEASURE_CPU] += values[VALUE_CPU];
 }
 
 /* A tree being walked. */
@@ -139,7 +145,8 @@ static void add_opcode(struct heatmap *h, const struct walk *w, uint32_t n)
 	struct line_cost cost = {.of = line,
 	                         .line = text_set_add(&h->names, name, strlen(name)),
 	                         .samples = totals[VALUE_SAMPLES],
-	                         .weight = totals[h->weight]};
+	                         .weight = totals[h->weight],
+	                         .cpu_ns = h->has_cpu ? totals[VALUE_CPU] : 0};
 
 	if (cost.line == INTERN_FAILED || line_costs_add(&h->opcodes, &cost) != 0) {
 		h->err = -ENOMEM;
@@ -149,16 +156,15 @@ static void add_opcode(struct heatmap *h, const struct walk *w, uint32_t n)
 	w->edges[n] = INTERN_FAILED;
 	spot_at(&h->line_spots, line)->active++;
 	spot_at(&h->file_spots, pair_set_get(&h->lines, line).a)->active++;
-	add_self(h, spot_at(&h->line_spots, line), node);
-	add_self(h, spot_at(&h->file_spots, pair_set_get(&h->lines, line).a), node);
+	add_values(h, spot_at(&h->line_spots, line)->self, node->self);
+	add_values(h, spot_at(&h->file_spots, pair_set_get(&h->lines, line).a)->self, node->self);
 }
 
 static void enter_spot(const struct heatmap *h, struct spot *spot, const uint64_t *totals)
 {
 	if (spot->active++)
 		return;
-	spot->total[0] += totals[VALUE_SAMPLES];
-	spot->total[1] += totals[h->weight];
+	add_values(h, spot->total, totals);
 }
 
 static void enter(struct heatmap *h, const struct walk *w, uint32_t n)
@@ -178,8 +184,8 @@ static void enter(struct heatmap *h, const struct walk *w, uint32_t n)
 	file = pair_set_get(&h->lines, line).a;
 	w->lines[n] = line;
 	w->edges[n] = INTERN_FAILED;
-	add_self(h, spot_at(&h->line_spots, line), node);
-	add_self(h, spot_at(&h->file_spots, file), node);
+	add_values(h, spot_at(&h->line_spots, line)->self, node->self);
+	add_values(h, spot_at(&h->file_spots, file)->self, node->self);
 	enter_spot(h, spot_at(&h->line_spots, line), totals);
 	enter_spot(h, spot_at(&h->file_spots, file), totals);
 	if (node->parent == 0)
@@ -204,7 +210,7 @@ static void add_root(struct heatmap *h, const struct thread_tree *tree)
 	const struct node *root = &tree->nodes[0];
 	uint32_t line;
 
-	if (root->self[VALUE_SAMPLES] == 0 && root->self[h->weight] == 0)
+	if (root->self[VALUE_SAMPLES] == 0 && root->self[h->weight] == 0 && !(h->has_cpu && root->self[VALUE_CPU]))
 		return;
 	line = line_of(h, tree, NULL);
 	if (line == INTERN_FAILED)
@@ -213,7 +219,7 @@ static void add_root(struct heatmap *h, const struct thread_tree *tree)
 		struct spot *spot = which ? spot_at(&h->file_spots, pair_set_get(&h->lines, line).a)
 		                          : spot_at(&h->line_spots, line);
 
-		add_self(h, spot, root);
+		add_values(h, spot->self, root->self);
 		enter_spot(h, spot, root->self);
 		spot->active--;
 	}
@@ -262,10 +268,16 @@ static void write_facts(const struct profile *profile, struct writer *to)
 	writer_putc(to, ']');
 }
 
+static void write_measures(const uint64_t measures[MEASURES], struct writer *to)
+{
+	for (int i = 0; i < MEASURES; i++)
+		writer_printf(to, ",%" PRIu64, measures[i]);
+}
+
 static void write_spot(const struct spot *spot, struct writer *to)
 {
-	writer_printf(to, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, spot->self[0], spot->self[1], spot->total[0],
-	              spot->total[1]);
+	write_measures(spot->self, to);
+	write_measures(spot->total, to);
 }
 
 static void write_texts(const char *name, const struct text_set *texts, struct writer *to)
@@ -282,13 +294,13 @@ static void write_spots(const struct heatmap *h, struct writer *to)
 {
 	write_texts("fileNames", &h->file_names, to);
 	write_texts("names", &h->names, to);
-	/* Each: whether it is Python's, self and total samples and weights. */
+	/* Each: whether it is Python's, self and total by each measure. */
 	writer_puts(to, ",\n\"files\":[");
 	for (uint32_t i = 0; i < h->file_names.count; i++) {
 		writer_printf(to, "%s%d", i ? "," : "", spot_at(&h->file_spots, i)->is_source);
 		write_spot(spot_at(&h->file_spots, i), to);
 	}
-	/* Each: file, line, function's name, self and total. */
+	/* Each: file, line, function's name, self and total by each measure. */
 	writer_puts(to, "],\n\"lines\":[");
 	for (uint32_t i = 0; i < h->lines.count; i++) {
 		struct pair line = pair_set_get(&h->lines, i);
@@ -297,22 +309,22 @@ static void write_spots(const struct heatmap *h, struct writer *to)
 		              spot_at(&h->line_spots, i)->name);
 		write_spot(spot_at(&h->line_spots, i), to);
 	}
-	/* Each: caller's line, callee's line, samples and weight. */
+	/* Each: caller's line, callee's line, each measure. */
 	writer_puts(to, "],\n\"edges\":[");
 	for (uint32_t i = 0; i < h->edges.count; i++) {
 		struct pair edge = pair_set_get(&h->edges, i);
 		const struct spot *spot = spot_at(&h->edge_spots, i);
 
-		writer_printf(to, "%s%" PRIu32 ",%" PRIu32 ",%" PRIu64 ",%" PRIu64, i ? "," : "", edge.a, edge.b,
-		              spot->total[0], spot->total[1]);
+		writer_printf(to, "%s%" PRIu32 ",%" PRIu32, i ? "," : "", edge.a, edge.b);
+		write_measures(spot->total, to);
 	}
-	/* Each: line, name of an opcode, samples and weight. */
+	/* Each: line, name of an opcode, each measure. */
 	writer_puts(to, "],\n\"opcodes\":[");
 	for (uint32_t i = 0; i < h->opcodes.places.count; i++) {
 		const struct line_cost *cost = &h->opcodes.rows[i];
 
-		writer_printf(to, "%s%" PRIu32 ",%" PRIu32 ",%" PRIu64 ",%" PRIu64, i ? "," : "", cost->of, cost->line,
-		              cost->samples, cost->weight);
+		writer_printf(to, "%s%" PRIu32 ",%" PRIu32 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, i ? "," : "", cost->of,
+		              cost->line, cost->samples, cost->weight, cost->cpu_ns);
 	}
 	writer_putc(to, ']');
 }
@@ -333,7 +345,7 @@ static void write_all_sources(struct heatmap *h, const struct source_access *acc
 		if (spot->is_source)
 			files[count++] = (struct heatmap_file){.name = text_set_get(&h->file_names, i, NULL),
 			                                       .process = &h->profile->processes[spot->process],
-			                                       .total = spot->total[1],
+			                                       .total = spot->total[MEASURE_WEIGHT],
 			                                       .number = i};
 	}
 	writer_puts(to, ",\n\"sources\":[");
@@ -358,8 +370,8 @@ static void write_data(struct heatmap *h, const struct export_options *options, 
 	writer_json_string(to, profile->values[h->weight].name);
 	writer_puts(to, ",\"unit\":");
 	writer_json_string(to, profile->values[h->weight].unit);
-	writer_printf(to, ",\"sums\":[%" PRIu64 ",%" PRIu64 "]", profile_sum(profile, VALUE_SAMPLES),
-	              profile_sum(profile, h->weight));
+	writer_printf(to, ",\"sums\":[%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]", profile_sum(profile, VALUE_SAMPLES),
+	              profile_sum(profile, h->weight), h->has_cpu ? profile_sum(profile, VALUE_CPU) : 0);
 	write_facts(profile, to);
 	write_spots(h, to);
 	write_all_sources(h, options->sources, to);
@@ -369,7 +381,7 @@ static void write_data(struct heatmap *h, const struct export_options *options, 
 int heatmap_write(const struct profile *profile, const struct export_options *options, struct writer *to)
 {
 	const char *mark = memmem(heatmap_page, heatmap_page_bytes, data_mark, sizeof(data_mark) - 1);
-	struct heatmap h = {.profile = profile, .weight = profile_weight(profile)};
+	struct heatmap h = {.profile = profile, .weight = profile_weight(profile), .has_cpu = profile_has(profile, VALUE_CPU)};
 
 	if (!mark)
 		return writer_fail(to, -EINVAL);

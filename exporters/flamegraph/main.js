@@ -112,34 +112,48 @@ function select(node) {
 	reveal(node);
 }
 
-// Text between slashes is a regular expression; a bad one matches nothing and is marked.
+// Text between slashes is a regular expression; a bad one matches nothing: why, is returned instead.
 function matcher(text) {
 	if (text.length > 2 && text.startsWith("/") && text.endsWith("/"))
 		try {
 			const pattern = new RegExp(text.slice(1, -1), "i");
 			return (s) => pattern.test(s);
-		} catch {
-			return null;
+		} catch (error) {
+			return String(error.message);
 		}
 	const wanted = text.toLowerCase();
 	return (s) => s.toLowerCase().includes(wanted);
 }
 
 function search(repaint = true) {
-	const text = element("search").value, matches = text && matcher(text), output = element("matched");
-	element("search").classList.toggle("bad", matches === null);
+	const text = element("search").value, matches = text ? matcher(text) : null, output = element("matched");
+	const bad = typeof matches === "string";
+	element("search").classList.toggle("bad", bad);
+	element("search").title = "";
 	view.matches = null;
-	output.textContent = "";
-	if (text && matches) {
+	output.textContent = output.title = "";
+	if (bad) {
+		output.textContent = "bad pattern";
+		output.title = element("search").title = cleanText(matches);
+	} else if (matches) {
 		const hits = data.strings.map((string) => matches(string) ? 1 : 0);
 		const bySymbol = Uint8Array.from({length: symbolCount}, (_, s) => hits[data.symbols[s * SYMBOL_FIELDS]] | hits[data.symbols[s * SYMBOL_FIELDS + 1]]);
 		view.matches = view.byLine ? Uint8Array.from({length: data.frames.length / 2}, (_, f) => f === 0 ? 0 : bySymbol[symbolOf(f)]) : bySymbol;
-		output.textContent = percentText(view.upright.matched(view.matches, view.weight), valueOf(view.upright, 0));
-	} else if (text) {
-		output.textContent = "?";
+		const count = countMatches(view.upright, view.matches), measure = WEIGHTS.find(({value}) => value === view.weight);
+		output.textContent = `${count.toLocaleString("en")} \u00b7 ${percentText(view.upright.matched(view.matches, view.weight), valueOf(view.upright, 0))}`;
+		element("search").title = `${count.toLocaleString("en")} ${view.byLine ? "lines" : "functions"} match; stacks that hold one have this share of ${measure ? measure.label : "all"}`;
 	}
 	if (repaint)
 		paintNow();
+}
+
+// How many functions, or lines, of those that are in the tree with something of the measure.
+function countMatches(tree, matches) {
+	const found = new Set();
+	for (let node = 1; node < tree.count; node++)
+		if (tree.key[node] >= 0 && matches[tree.key[node]] && valueOf(tree, node) > 0)
+			found.add(tree.key[node]);
+	return found.size;
 }
 
 function nextMatch(step) {
@@ -284,6 +298,11 @@ function onClick(event) {
 		return;
 	if (box.node === OTHER)
 		return zoomOther(box);
+	if (event.pointerType === "touch" && view.selected !== box.node) { // nothing hovers: the first touch tells, the second zooms
+		view.selected = box.node;
+		paintNow();
+		return showTip(box, event.clientX, event.clientY);
+	}
 	view.selected = box.node;
 	zoom(box.node);
 }
@@ -319,12 +338,25 @@ function onWheel(event) {
 	paint();
 }
 
+// What a page opens with: CPU time where it is known, else the main measure, so that sleeping threads do not come first; and where one state has nearly
+// all of the time, whose colour would say nothing, colours by category.
+function chooseView(sums) {
+	const states = statesOf(sums, 0), whole = states.reduce((a, b) => a + b, 0);
+	view.weight = sums[MAIN] > 0 || comparison ? MAIN : SAMPLES;
+	if (comparison)
+		return;
+	if (isOwn[CPU] && sums[CPU] > 0)
+		view.weight = CPU;
+	if (view.weight === CPU || Math.max(...states) > 0.6 * whole)
+		view.color = "category";
+}
+
 function fillPickers() {
 	const add = (to, value, text) => to.append(new Option(text, value));
 	const picker = element("threads");
 	if (threads.length !== 1) {
-		add(picker, "separate", `All ${threads.length} threads`);
-		add(picker, "merged", "All threads, merged");
+		add(picker, "merged", `All ${threads.length} threads, merged`);
+		add(picker, "separate", "All threads, one by one");
 	} else {
 		view.threads = `thread:${threads[0].index}`;
 	}
@@ -340,7 +372,7 @@ function fillPickers() {
 		if (sums[value] > 0 || value === MAIN || comparison)
 			add(element("weight"), value, label);
 	element("by-line").parentElement.hidden = comparison !== null;
-	view.weight = sums[MAIN] > 0 || comparison ? MAIN : SAMPLES;
+	chooseView(sums);
 	for (const [value, label, there] of [["change", "Change", comparison], ["status", "Status", hasStates], ["category", "Category", true], ["file", "File", true]])
 		if (there)
 			add(element("color"), value, label);

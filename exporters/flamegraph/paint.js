@@ -5,7 +5,7 @@ const canvas = document.getElementById("canvas"), context = canvas.getContext("2
 const scroller = document.getElementById("scroll"), spacer = document.getElementById("spacer");
 
 const view = {
-	tree: null, weight: MAIN, color: comparison ? "change" : hasStates ? "status" : "category", flame: false, inverted: false, byLine: false, threads: "separate", rootName: "all",
+	tree: null, weight: MAIN, color: comparison ? "change" : hasStates ? "status" : "category", flame: false, inverted: false, byLine: false, threads: comparison ? "separate" : "merged", rootName: "all",
 	from: 0, to: 1,                        // the visible part of the root's width, in the unit of the weight
 	zoomed: 0, selected: -1, hovered: null, // nodes; hovered is a box
 	matches: null,                         // by key: 1 matches the search

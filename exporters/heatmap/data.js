@@ -1,44 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
-// The data that exporters/heatmap.c describes, unpacked: files and lines with [samples, weight] as self and total, and who calls whom.
+// The data that exporters/heatmap.c describes, unpacked: files and lines with [samples, weight, CPU time] as self and total, and who calls whom.
 "use strict";
 
 const data = JSON.parse(document.getElementById("data").textContent);
-const measures = data.weight === "samples" ? ["samples"] : [data.weight, "samples"];
+// CPU time first, where it is known: sleeping lines are not hot.
+const measures = [...(data.sums[2] > 0 ? ["CPU time"] : []), ...(data.weight === "samples" ? [] : [data.weight]), "samples"];
 
 // Place in self and total of a measure's name.
-const place = (measure) => (measure === "samples" ? 0 : 1);
+const MEASURES = 3;
+const place = (measure) => (measure === "samples" ? 0 : measure === "CPU time" ? 2 : 1);
 
 const files = data.fileNames.map((name, id) => {
-	const at = 5 * id, numbers = data.files;
-	return {id, name, isSource: numbers[at] === 1, self: [numbers[at + 1], numbers[at + 2]], total: [numbers[at + 3], numbers[at + 4]], lines: [], source: null};
+	const [isSource, ...sums] = data.files.slice((1 + 2 * MEASURES) * id, (1 + 2 * MEASURES) * (id + 1));
+	return {id, name, isSource: isSource === 1, self: sums.slice(0, MEASURES), total: sums.slice(MEASURES), lines: [], source: null};
 });
 const lines = [];
-for (let at = 0; at < data.lines.length; at += 7) {
-	const [file, number, name, ...sums] = data.lines.slice(at, at + 7);
-	const line = {id: lines.length, file: files[file], number, name: data.names[name], self: [sums[0], sums[1]], total: [sums[2], sums[3]], opcodes: []};
+for (let at = 0; at < data.lines.length; at += 3 + 2 * MEASURES) {
+	const [file, number, name, ...sums] = data.lines.slice(at, at + 3 + 2 * MEASURES);
+	const line = {id: lines.length, file: files[file], number, name: data.names[name], self: sums.slice(0, MEASURES), total: sums.slice(MEASURES), opcodes: []};
 	lines.push(line);
 	line.file.lines.push(line);
 }
-// What samples that end in a line spent at which instruction: [name, [samples, weight]].
-for (let at = 0; at < data.opcodes.length; at += 4) {
-	const [line, name, samples, weight] = data.opcodes.slice(at, at + 4);
-	lines[line].opcodes.push([data.names[name], [samples, weight]]);
+// What samples that end in a line spent at which instruction: [name, by measure].
+for (let at = 0; at < data.opcodes.length; at += 2 + MEASURES) {
+	const [line, name, ...sums] = data.opcodes.slice(at, at + 2 + MEASURES);
+	lines[line].opcodes.push([data.names[name], sums]);
 }
 for (const file of files)
 	file.lines.sort((a, b) => a.number - b.number);
 for (const [file, text] of data.sources)
 	files[file].source = text;
 
-// Edges of each line, found when they are first asked for: [line, [samples, weight]].
+// Edges of each line, found when they are first asked for: [line, by measure].
 let edgesOf = null;
 function edges(line) {
 	if (!edgesOf) {
 		edgesOf = {callers: new Map(), callees: new Map()};
 		const add = (map, key, other, sums) => map.has(key) ? map.get(key).push([lines[other], sums]) : map.set(key, [[lines[other], sums]]);
-		for (let at = 0; at < data.edges.length; at += 4) {
-			const [caller, callee, samples, weight] = data.edges.slice(at, at + 4);
-			add(edgesOf.callers, callee, caller, [samples, weight]);
-			add(edgesOf.callees, caller, callee, [samples, weight]);
+		for (let at = 0; at < data.edges.length; at += 2 + MEASURES) {
+			const [caller, callee, ...sums] = data.edges.slice(at, at + 2 + MEASURES);
+			add(edgesOf.callers, callee, caller, sums);
+			add(edgesOf.callees, caller, callee, sums);
 		}
 	}
 	return {callers: edgesOf.callers.get(line.id) || [], callees: edgesOf.callees.get(line.id) || []};
@@ -53,7 +55,7 @@ function percent(part, whole) {
 function amount(value, measure) {
 	if (!value)
 		return "";
-	if (measure !== "samples" && data.unit === "nanoseconds")
+	if (measure === "CPU time" || measure !== "samples" && data.unit === "nanoseconds")
 		return value >= 1e9 ? `${(value / 1e9).toFixed(3)} s` : value >= 1e6 ? `${(value / 1e6).toFixed(2)} ms` : `${(value / 1e3).toFixed(1)} µs`;
 	return value.toLocaleString("en");
 }

@@ -99,11 +99,22 @@ test("facts and losses of both sides", async () => {
 	clean();
 });
 
+test("on a phone what changed can be reached, too", async () => {
+	await show("compared", ".html", {reducedMotion: "reduce", viewport: {width: 390, height: 844}, hasTouch: true, isMobile: true}, "willReadFrequently");
+	for (const id of ["changes-button", "search", "theme", "help-button"]) {
+		const {x, width} = await page.locator(`#${id}`).boundingBox();
+		assert.ok(x >= 0 && x + width <= 390, id);
+	}
+	await page.locator("#changes-button").tap();
+	assert.ok(await page.locator("#changes").isVisible());
+	clean();
+});
+
 test("search, inverted, keys: all as with one profile", async () => {
 	await open();
 	await page.keyboard.press("/");
 	await page.keyboard.type("parse");
-	assert.equal(await page.locator("#matched").textContent(), "45.0 %");
+	assert.equal(await page.locator("#matched").textContent(), "1 \u00b7 45.0 %");
 	await page.keyboard.press("Enter");
 	await page.keyboard.press("i");
 	await settle();

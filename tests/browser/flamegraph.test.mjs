@@ -10,7 +10,17 @@ const ROW = 21;
 
 make(["hostile", "timed", "large", "deep", "empty", "imported"], ".html", source);
 
-const open = (kind, options = {}) => show(kind, ".html", {reducedMotion: "reduce", ...options});
+const bare = (kind, options = {}) => show(kind, ".html", {reducedMotion: "reduce", ...options});
+
+// The page with each thread by itself, in its main measure, by states.
+async function open(kind, options = {}) {
+	await bare(kind, options);
+	for (const [id, value] of [["threads", "separate"], ["weight", "1"], ["color", "status"]])
+		if (await page.locator(`#${id} option[value="${value}"]`).count() > 0)
+			await page.locator(`#${id}`).selectOption(value);
+	await page.locator("#scroll").focus();
+	await settle();
+}
 
 const frames = () => page.evaluate(() => window.sampled.frames());
 const named = async (name) => (await frames()).find((frame) => frame.name.startsWith(name));
@@ -134,20 +144,22 @@ test("search marks what matches and tells its share", async () => {
 	await key("/");
 	await page.keyboard.type("fib");
 	const total = (await frames())[0].value, fib = (await frames()).find((frame) => frame.name === "fib").value;
-	assert.equal(await page.locator("#matched").textContent(), `${(100 * fib / total).toFixed(1)} %`, "recursion counts once");
+	assert.equal(await page.locator("#matched").textContent(), `1 \u00b7 ${(100 * fib / total).toFixed(1)} %`, "recursion counts once");
 	await key("Enter");
 	assert.equal(await page.locator("#now b").textContent(), "fib");
 	await key("i");
-	assert.equal(await page.locator("#matched").textContent(), `${(100 * fib / total).toFixed(1)} %`, "the share is the same inverted");
+	assert.equal(await page.locator("#matched").textContent(), `1 \u00b7 ${(100 * fib / total).toFixed(1)} %`, "the share is the same inverted");
 	await page.locator("#search").fill("/^(fib|pause)$/");
-	assert.notEqual(await page.locator("#matched").textContent(), "0.00 %");
+	assert.match(await page.locator("#matched").textContent(), /^2 \u00b7 [1-9]/, "two functions");
 	await page.locator("#search").fill("/(/");
 	assert.equal(await page.locator("#search").evaluate((input) => input.classList.contains("bad")), true);
+	assert.equal(await page.locator("#matched").textContent(), "bad pattern");
+	assert.match(await page.locator("#search").getAttribute("title"), /Unterminated group/);
 	await page.locator("#search").focus();
 	await key("Escape");
 	assert.equal(await page.locator("#search").inputValue(), "");
 	await page.locator("#search").fill("no such function");
-	assert.equal(await page.locator("#matched").textContent(), "0.00 %");
+	assert.equal(await page.locator("#matched").textContent(), "0 \u00b7 0.00 %");
 	clean();
 });
 
@@ -223,6 +235,41 @@ test("CPU time, where the kernel told it", async () => {
 		await page.locator("#weight").selectOption(weight);
 		assert.equal(Math.round((await frames())[0].value), Math.round(value));
 	}
+	clean();
+});
+
+test("opens with all threads as one, by CPU time where that is known, by category where one state says little", async () => {
+	const shown = async () => Promise.all(["threads", "weight", "color"].map((id) => page.locator(`#${id}`).inputValue()));
+	await bare("timed");
+	assert.deepEqual(await shown(), ["merged", "9", "category"]);
+	assert.ok(!(await named("MainThread")), "no level of threads");
+	assert.ok(!(await named("pause")), "what sleeps has no CPU time");
+	await bare("hostile");
+	assert.deepEqual(await shown(), ["merged", "1", "status"]);
+	clean();
+});
+
+test("on a phone: all controls can be reached, and a touch tells what a second one zooms to", async () => {
+	await bare("timed", {viewport: {width: 390, height: 844}, hasTouch: true, isMobile: true});
+	for (const id of ["search", "theme", "help-button", "facts-button"]) {
+		const {x, width, y, height} = await page.locator(`#${id}`).boundingBox();
+		assert.ok(x >= 0 && x + width <= 390 && y >= 0 && y + height <= 844, id);
+	}
+	assert.ok((await page.locator("#scroll").boundingBox()).y < 844 * 0.22, "the graph has the room");
+	for (const id of ["by-line", "legend"]) {
+		await page.locator(`#${id}`).evaluate((node) => node.scrollIntoView());
+		assert.ok((await page.locator(`#${id}`).boundingBox()).x < 390, id);
+	}
+	const frame = await named("Handler.handle"), box = await page.locator("#canvas").boundingBox();
+	const touch = async () => {
+		await page.touchscreen.tap(box.x + frame.x + 10, box.y + frame.y + ROW / 2);
+		await settle();
+	};
+	await touch();
+	assert.match(await page.locator("#tip").textContent(), /Handler\.handle/);
+	assert.equal(await page.evaluate(() => window.sampled.view.zoomed), 0);
+	await touch();
+	assert.notEqual(await page.evaluate(() => window.sampled.view.zoomed), 0);
 	clean();
 });
 
