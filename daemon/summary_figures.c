@@ -64,7 +64,7 @@ static void print_native(const struct facts *facts)
 	      fact_text(facts, "stops_given_up"), (unsigned long long)sum->eintr_risk);
 }
 
-static void print_times(const struct profile *profile)
+static void print_times(const struct profile *profile, const struct facts *facts)
 {
 	static const char *const labels[STATE_COUNT] = {
 		[STATE_GIL] = "GIL held", [STATE_GIL_WAIT] = "GIL awaited", [STATE_RUNNABLE] = "runnable without GIL",
@@ -83,15 +83,15 @@ static void print_times(const struct profile *profile)
 	buf_release(&line);
 	if (profile_has(profile, VALUE_CPU))
 		print("  CPU          %.1f %% of thread time, by the kernel's count; %.1f %% waiting for a CPU",
-		      facts_percent(values[VALUE_CPU], values[VALUE_WALL]),
-		      facts_percent(values[VALUE_RUN_WAIT], values[VALUE_WALL]));
+		      facts_percent(values[VALUE_CPU], values[VALUE_WALL]) * facts->covered,
+		      facts_percent(values[VALUE_RUN_WAIT], values[VALUE_WALL]) * facts->covered);
 }
 
 void summary_print_figures(const struct profile *profile, const struct facts *facts)
 {
 	print_losses(facts);
 	print_native(facts);
-	print_times(profile);
+	print_times(profile, facts);
 }
 
 void summary_print_stats(const struct facts *facts, const struct ring *ring)

@@ -230,8 +230,7 @@ static uint64_t share_of(const struct thread_row *row, size_t share)
 	return state < STATE_COUNT ? row->states[state] : row->sum[thread_shares[share].value];
 }
 
-/* What a share is of: of what the kernel counted, the time that was not sampled, too. */
-static uint64_t whole_of(const struct report *r, enum value_index value, uint64_t sampled_ns)
+uint64_t report_whole_of(const struct report *r, enum value_index value, uint64_t sampled_ns)
 {
 	return value == VALUE_CPU && r->facts.covered > 0 ? (uint64_t)((double)sampled_ns / r->facts.covered) : sampled_ns;
 }
@@ -265,7 +264,7 @@ static void write_threads(struct report *r)
 		for (size_t v = 0; v < sizeof(thread_shares) / sizeof(thread_shares[0]); v++)
 			if (report_has_share(r, thread_shares[v].value))
 				report_add_share(r, share_of(&rows[i], v),
-				                 whole_of(r, thread_shares[v].value, rows[i].sum[r->by]));
+				                 report_whole_of(r, thread_shares[v].value, rows[i].sum[r->by]));
 		buf_puts(&r->line, "  ");
 		report_add_thread_name(r, rows[i].tree);
 		report_end_line(r);
