@@ -18,6 +18,9 @@ enum sample_mode { MODE_WALL, MODE_CPU, MODE_GIL, MODE_EXCEPTION, SAMPLE_MODES }
 /* By enum sample_mode: as options, configurations and profiles name them. */
 extern const char *const sample_mode_names[SAMPLE_MODES];
 
+/* Whether a sample with these STATUS_* bits counts; idle: in wall mode, idle ones do. */
+bool sample_is_wanted(enum sample_mode mode, bool idle, unsigned status);
+
 /* From how many threads of one process on the trees of ended ones become one, and how many more before it is done again, so that the search costs
  * little per thread. */
 enum { FOLD_THREADS = 1024, FOLD_STEP = 256 };

@@ -58,6 +58,11 @@ bool builder_has_window(const struct builder *b)
 	return b->options.from_ns || b->options.to_ns;
 }
 
+bool builder_selects(const struct builder *b)
+{
+	return builder_has_window(b) || b->options.mode != MODE_WALL || b->options.no_idle;
+}
+
 bool builder_wants_time(const struct builder *b)
 {
 	return (b->options.runs && !b->options.runs_optional) || builder_has_window(b);

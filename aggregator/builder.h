@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "aggregator/aggregator.h"
 #include "aggregator/named.h"
 #include "aggregator/profile.h"
 
@@ -23,6 +24,9 @@ struct builder_options {
 	/* Only samples of this time count, from the profile's start (builder_set_start(), or else the first run). to_ns 0: to its end.
 	 * Runs alone have a time: a reader whose input has none must refuse a window (struct format, timed). */
 	uint64_t from_ns, to_ns;
+	/* Only samples in these states count: of builder_run(), which alone has them. All zero: all. */
+	enum sample_mode mode;
+	bool no_idle;
 };
 
 /* What all functions below return for "no memory"; each takes it and passes it on. */
@@ -36,6 +40,8 @@ void builder_free(struct builder *builder);
 struct profile *builder_profile(struct builder *builder);
 /* Whether a window of time was asked for. */
 bool builder_has_window(const struct builder *builder);
+/* Whether samples are left out by their time or state. */
+bool builder_selects(const struct builder *builder);
 /* Whether a window was asked for, or the runs, and not only if there are any: input without time order cannot give either. */
 bool builder_wants_time(const struct builder *builder);
 /* The window, from the profile's start; to_ns 0: to its end. */
@@ -76,7 +82,7 @@ uint32_t builder_child(struct builder *builder, uint32_t thread, uint32_t parent
 /* Adds self values, by enum value_index, to a node. node BUILDER_NONE: counts the samples as left out for want of memory. */
 void builder_add(struct builder *builder, uint32_t thread, uint32_t node, const uint64_t values[VALUE_COUNT]);
 /* Adds samples with a time: to the node's own values (those of ours, VALUE_WALL and by STATUS_* bits), and to the runs where these are kept.
- * The samples lie evenly between the first and the last. What lies outside of the window is left out, and counted as filtered. Returns how
+ * The samples lie evenly between the first and the last. What lies outside of the window, or is in another state than was asked for, is left out, and counted as filtered. Returns how
  * much of the weight was taken. */
 uint64_t builder_run(struct builder *builder, uint32_t thread, uint32_t node, uint64_t t_first_ns, uint64_t t_last_ns,
                      uint64_t count, uint64_t weight_ns, unsigned status);

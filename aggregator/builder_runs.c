@@ -103,6 +103,10 @@ uint64_t builder_run(struct builder *b, uint32_t thread, uint32_t node, uint64_t
 	t_last_ns = t_last_ns < t_first_ns ? t_first_ns : t_last_ns;
 	if (!cut_to_window(b, &t_first_ns, &t_last_ns, &count, &weight_ns))
 		return 0;
+	if (!sample_is_wanted(b->options.mode, !b->options.no_idle, status)) {
+		b->profile->filtered += count;
+		return 0;
+	}
 	if (!builder_has_node(b, thread, node)) {
 		b->profile->out_of_memory += count;
 		return 0;

@@ -86,11 +86,9 @@ static uint32_t stack_leaf(struct stack *stack, struct tree *tree, struct symbol
 	return node;
 }
 
-static bool is_wanted(const struct thread *thread, const struct aggregator_options *options, unsigned status)
+bool sample_is_wanted(enum sample_mode mode, bool idle, unsigned status)
 {
-	if (thread->excluded)
-		return false;
-	switch (options->mode) {
+	switch (mode) {
 	case MODE_CPU:
 		return status & STATUS_RUNNABLE;
 	case MODE_GIL:
@@ -101,7 +99,7 @@ static bool is_wanted(const struct thread *thread, const struct aggregator_optio
 	case SAMPLE_MODES:
 		break;
 	}
-	return options->idle || !(status & STATUS_IDLE);
+	return idle || !(status & STATUS_IDLE);
 }
 
 int thread_take(struct thread *thread, struct symbols *symbols, const struct aggregator_options *options,
@@ -114,7 +112,7 @@ int thread_take(struct thread *thread, struct symbols *symbols, const struct agg
 	if (err)
 		return err;
 	leaf = NODE_NONE;
-	if (!is_wanted(thread, options, record->status))
+	if (thread->excluded || !sample_is_wanted(options->mode, options->idle, record->status))
 		*ret_taken = TAKEN_FILTERED;
 	else if (stack->omit_at != DEPTH_NONE)
 		*ret_taken = TAKEN_OMITTED;

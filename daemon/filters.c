@@ -20,6 +20,9 @@ void filters_rows(struct filters *f, struct option_row ret_rows[FILTER_ROWS])
 		{"thread", .read = option_read_thread, .into = &f->threads},
 		{"from", .read = read_time, .into = &f->from_ns},
 		{"to", .read = read_time, .into = &f->to_ns},
+		{"mode", .read = option_read_mode, .into = &f->mode},
+		{"idle", .no = &f->no_idle},
+		{"no-idle", .yes = &f->no_idle},
 		{"function-level", .yes = &f->how.by_function},
 		{"line-level", .no = &f->how.by_function},
 		{"strip-dirs", .yes = &f->how.strip_dirs},
@@ -69,5 +72,10 @@ bool filters_fold(const struct filters *f)
 
 bool filters_need_profile(const struct filters *f)
 {
-	return selects(&f->how) || f->from_ns || f->to_ns;
+	return selects(&f->how) || f->from_ns || f->to_ns || filters_need_states(f);
+}
+
+bool filters_need_states(const struct filters *f)
+{
+	return f->mode != MODE_WALL || f->no_idle;
 }

@@ -215,6 +215,8 @@ static const char filter_options[] =
 	"      --thread NAME|TID   only this thread; may be given several times\n"
 	"      --from TIME, --to TIME\n"
 	"                          only this window, from the profile's start: 2.5, 500ms, 10s, 5m\n"
+	"      --mode MODE         wall (default), cpu, gil or exception: which samples count, by their state; of recordings\n"
+	"      --no-idle           no samples of idle threads\n"
 	"      --focus RE          only samples with a frame whose file or name matches (extended regular expression)\n"
 	"      --ignore RE         no samples with such a frame\n"
 	"      --omit RE           no samples with a frame whose file matches\n"

@@ -20,7 +20,9 @@ static int read_profile(struct loaded *to, struct input *in, const struct filter
 	                                  .runs_optional = needs == WANTS_RUNS,
 	                                  .runs_max = LOAD_RUNS_MAX,
 	                                  .from_ns = filters->from_ns,
-	                                  .to_ns = filters->to_ns};
+	                                  .to_ns = filters->to_ns,
+	                                  .mode = filters->mode,
+	                                  .no_idle = filters->no_idle};
 	struct builder *builder;
 	int err = builder_new(&builder, &options);
 
@@ -29,6 +31,8 @@ static int read_profile(struct loaded *to, struct input *in, const struct filter
 	err = to->format->read(in, builder, fault);
 	if (err == 0 || builder_error(builder)) {
 		err = builder_finish(builder, &to->profile);
+		if (!err && filters->mode != MODE_WALL)
+			to->profile->mode = sample_mode_names[filters->mode];
 		if (!err && to->profile->named)
 			err = profile_name(&to->profile, named_of_profile, NULL);
 		if (!err)
@@ -74,6 +78,9 @@ static int load(struct loaded *to, struct input *in, const struct filters *filte
 	if ((needs == NEEDS_RUNS || filters->from_ns || filters->to_ns) && !to->format->timed)
 		return fault_set(fault, -EINVAL, "a recording (.sampled) has it",
 		                 "%s files hold no time order, so this cannot be done with them", to->format->name);
+	if (filters_need_states(filters) && !to->format->states)
+		return fault_set(fault, -EINVAL, "a recording (.sampled) has them",
+		                 "%s files hold no states of threads, so this cannot be done with them", to->format->name);
 	return read_profile(to, in, filters, to->format->timed ? needs : NEEDS_PROFILE, fault);
 }
 

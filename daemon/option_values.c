@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/nearest.h"
 #include "daemon/parse.h"
 #include "exporters/format.h"
 #include "exporters/push_request.h"
@@ -109,4 +110,20 @@ int option_read_style(void *style, const char *option, const char *text, struct 
 	else
 		return fault_set(fault, -EINVAL, "sampled or tachyon", "%s %s: no such style", option, text);
 	return 0;
+}
+
+int option_read_mode(void *mode, const char *option, const char *text, struct fault *fault)
+{
+	struct nearest near = {.word = text};
+	char hint[64];
+
+	for (unsigned i = 0; i < SAMPLE_MODES; i++) {
+		if (strcmp(text, sample_mode_names[i]) == 0) {
+			*(enum sample_mode *)mode = (enum sample_mode)i;
+			return 0;
+		}
+		nearest_offer(&near, sample_mode_names[i]);
+	}
+	nearest_hint(&near, "", "wall, cpu, gil or exception", hint, sizeof(hint));
+	return fault_set(fault, -EINVAL, hint, "%s %s: no such mode", option, text);
 }

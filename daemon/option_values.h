@@ -35,6 +35,8 @@ void pattern_release(struct pattern *pattern);
 int option_read_thread(void *list, const char *option, const char *text, struct fault *fault);
 /* Into a double: 0 to 100. */
 int option_read_percent(void *percent, const char *option, const char *text, struct fault *fault);
+/* Into an enum sample_mode. */
+int option_read_mode(void *mode, const char *option, const char *text, struct fault *fault);
 /* Into an enum native_frames; text NULL: NATIVE_CALLS. */
 int option_read_native(void *native, const char *option, const char *text, struct fault *fault);
 /* Into an enum push_type. */

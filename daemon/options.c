@@ -5,14 +5,13 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "daemon/nearest.h"
 #include "daemon/option_table.h"
 #include "daemon/parse.h"
 #include "daemon/push_config.h"
 
 const char options_later[] = "not built yet";
-const char options_no_pid[] = "no such option", options_no_pid_hint[] = 
-							  "a process is named by its number alone: sampled attach PID, sampled dump PID";
+const char options_no_pid[] = "no such option",
+	   options_no_pid_hint[] = "a process is named by its number alone: sampled attach PID, sampled dump PID";
 
 static int read_rate(void *interval_ns, const char *option, const char *text, struct fault *fault)
 {
@@ -25,25 +24,9 @@ static int read_rate(void *interval_ns, const char *option, const char *text, st
 static int read_duration(void *duration_ns, const char *option, const char *text, struct fault *fault)
 {
 	if (parse_duration(text, duration_ns))
-		return fault_set(fault, -EINVAL, "such as 2.5, 500ms, 10s, 5m, 1h or 1d", "%s %s: not a duration", option,
-		                 text);
+		return fault_set(fault, -EINVAL, "such as 2.5, 500ms, 10s, 5m, 1h or 1d", "%s %s: not a duration",
+		                 option, text);
 	return 0;
-}
-
-static int read_mode(void *mode, const char *option, const char *text, struct fault *fault)
-{
-	struct nearest near = {.word = text};
-	char hint[64];
-
-	for (unsigned i = 0; i < SAMPLE_MODES; i++) {
-		if (strcmp(text, sample_mode_names[i]) == 0) {
-			*(enum sample_mode *)mode = (enum sample_mode)i;
-			return 0;
-		}
-		nearest_offer(&near, sample_mode_names[i]);
-	}
-	nearest_hint(&near, "", "wall, cpu, gil or exception", hint, sizeof(hint));
-	return fault_set(fault, -EINVAL, hint, "%s %s: no such mode", option, text);
 }
 
 static int read_text(void *list, const char *option, const char *text, struct fault *fault)
@@ -96,7 +79,7 @@ int options_read(struct options *ret_options, int argc, char **argv, bool stop_e
 		{"format", 'f', .read = read_text, .into = &o->formats},
 		{"output", 'o', .read = read_text, .into = &o->outputs},
 		{"thread", 't', .read = option_read_thread, .into = &o->threads},
-		{"mode", .read = read_mode, .into = &o->mode},
+		{"mode", .read = option_read_mode, .into = &o->mode},
 		{"idle", .yes = &o->idle},
 		{"no-idle", .no = &o->idle},
 		{"gc", .yes = &o->gc},

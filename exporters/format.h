@@ -58,6 +58,7 @@ struct format {
 	int (*read)(struct input *from, struct builder *to, struct fault *fault);
 	int (*read_callgraph)(struct input *from, struct callgraph *to, struct fault *fault);
 	bool timed;    /* read tells time order: it adds runs (builder_run()) */
+	bool states;   /* … and each sample's state: whether it ran, held the GIL, was idle */
 	bool by_line;  /* write_callgraph wants the lines (callgraph.with_lines) */
 	bool places;   /* write takes native frames as they are; else places in mappings get names first (native.h) */
 	bool compares; /* write can show two profiles (options->comparison) */

@@ -302,7 +302,7 @@ bool reader_rest(struct reader *r, struct cursor *c)
 	if (c->bad || index >= r->thread_count || !r->threads[index].live)
 		return false;
 	t = &r->threads[index];
-	if (builder_has_window(r->to) || !t->has_run)
+	if (builder_selects(r->to) || !t->has_run)
 		return true;
 	r->has_weight |= rest_ns != 0;
 	node_add(&last, 0, rest_ns, t->status);
@@ -339,7 +339,7 @@ bool reader_time(struct reader *r, struct cursor *c)
 	return true;
 }
 
-/* When it was is not said: it is in no window. */
+/* When it was, and in which state, is not said: it is in no window. */
 bool reader_stack_time(struct reader *r, struct cursor *c)
 {
 	uint64_t index = take_u(c), stack = take_u(c), cpu_ns = take_u(c), wait_ns = take_u(c);
@@ -348,7 +348,7 @@ bool reader_stack_time(struct reader *r, struct cursor *c)
 	if (c->bad || index >= r->thread_count || !r->threads[index].live ||
 	    stack >= COUNT(r->stacks, struct read_stack))
 		return false;
-	if (builder_has_window(r->to))
+	if (builder_selects(r->to))
 		return true;
 	touch(r, (uint32_t)index);
 	given.thread = &r->threads[index];

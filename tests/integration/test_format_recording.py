@@ -136,6 +136,33 @@ class Recording(cli.Folder):
         for options in (("--from", "1h"), ("--thread", "nobody"), ("--focus", "no such function")):
             self.assertEqual(self.collapsed("a.sampled", *options, error=nothing), b"")
 
+    def values(self, *args):
+        """Sums of all nodes' own values."""
+        sums = collections.Counter()
+        done = self.sampled("convert", *args, "-f", "jsonl", "-o", "-")
+        self.assertEqual((done.returncode, done.stderr), (cli.DONE, b""))
+        for line in done.stdout.splitlines():
+            told = json.loads(line)
+            if told["type"] == "node":
+                sums.update(told["self"])
+        return sums
+
+    def test_states(self):
+        """A recording cut by state weighs what the whole has in that state, and stays so when it is written again."""
+        self.record("a.sampled")
+        whole = self.values("a.sampled")
+        for mode, value in (("gil", "gil"), ("cpu", "runnable")):
+            self.assertEqual(self.values("a.sampled", "--mode", mode)["wall"], whole[value])
+            self.assertEqual(cli.DONE, self.sampled("convert", "a.sampled", "--mode", mode, "-o", "b.sampled").returncode)
+            self.assertEqual(self.values("b.sampled")["wall"], whole[value])
+        self.assertEqual(self.values("a.sampled", "--no-idle")["wall"], whole["wall"] - whole["idle"])
+        self.assertEqual(self.values("a.sampled", "--mode", "wall", "--idle"), whole)
+        for command in (("report", "a.sampled"), ("diff", "a.sampled", "a.sampled")):
+            done = self.sampled(*command, "--mode", "gil", "--no-idle")
+            self.assertEqual((done.returncode, done.stderr), (cli.DONE, b""))
+        self.sampled("convert", "a.sampled", "-o", "a.collapsed")
+        self.assert_error(self.sampled("convert", "a.collapsed", "--mode", "cpu", "-f", "text", "-o", "-"), cli.USAGE, "no states of threads")
+
     def test_several_merge(self):
         self.record("a.sampled")
         self.record("b.sampled")
