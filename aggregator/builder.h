@@ -88,6 +88,8 @@ uint64_t builder_run(struct builder *builder, uint32_t thread, uint32_t node, ui
                      uint64_t count, uint64_t weight_ns, unsigned status);
 /* Adds a run alone, whose values were added to a node already (transform.c). */
 void builder_only_run(struct builder *builder, uint32_t thread, struct run run);
+/* How many samples lay outside of the window so far; they are in profile.filtered, too. */
+uint64_t builder_outside(const struct builder *builder);
 /* When the profile begins, before the first run. */
 void builder_set_start(struct builder *builder, uint64_t t_start_ns);
 

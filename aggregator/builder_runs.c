@@ -17,6 +17,11 @@ void builder_add(struct builder *b, uint32_t thread, uint32_t node, const uint64
 		b->threads[thread].tree.nodes[node].self[v] += values[v];
 }
 
+uint64_t builder_outside(const struct builder *b)
+{
+	return b->outside;
+}
+
 void builder_set_start(struct builder *b, uint64_t t_start_ns)
 {
 	b->start_ns = t_start_ns;
@@ -56,9 +61,11 @@ static bool cut_to_window(struct builder *b, uint64_t *first_ns, uint64_t *last_
 	to = b->options.to_ns ? earlier(*first_ns, span_ns, *count, b->start_ns + b->options.to_ns) : *count;
 	if (from >= to) {
 		b->profile->filtered += *count;
+		b->outside += *count;
 		return false;
 	}
 	b->profile->filtered += *count - (to - from);
+	b->outside += *count - (to - from);
 	*weight_ns = scaled(*weight_ns, to, *count) - scaled(*weight_ns, from, *count);
 	*last_ns = *first_ns + scaled(span_ns, to - 1, gaps);
 	*first_ns += scaled(span_ns, from, gaps);

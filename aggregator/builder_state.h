@@ -34,6 +34,7 @@ struct builder {
 	struct lookup process_names; /* … a process → index */
 	size_t run_count;
 	uint64_t start_ns;     /* 0: not known yet */
+	uint64_t outside;      /* samples, of the window */
 	struct buf name, file, module; /* made valid */
 	int err;
 };

@@ -184,13 +184,18 @@ static const char *input_name(const char *path)
 }
 
 /* Options that leave nothing, like a window beyond the end, are no error; but an empty result would puzzle. */
-static void note_if_empty(const struct profile *profile, const char *what)
+static void note_if_empty(const struct profile *profile, const struct filters *filters, const char *what)
 {
 	uint64_t left_out = profile->filtered + profile->omitted;
 	char number[32];
 
-	if (left_out == 0 || profile_sum(profile, VALUE_SAMPLES) > 0)
+	if (profile_sum(profile, VALUE_SAMPLES) > 0)
 		return;
+	if (left_out == 0) {
+		if (filters->from_ns || filters->to_ns)
+			error_note("%s: no samples are left; none lie between --from and --to", what);
+		return;
+	}
 	facts_count_text(number, sizeof(number), left_out);
 	error_note("%s: no samples are left; options leave out all %s", what, number);
 }
@@ -234,7 +239,7 @@ int load_all(struct loaded *ret_loaded, char *const *paths, int count, const str
 		return err == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
 	}
 	if (j.result.profile)
-		note_if_empty(j.result.profile, count == 1 ? input_name(paths[0]) : "all inputs");
+		note_if_empty(j.result.profile, filters, count == 1 ? input_name(paths[0]) : "all inputs");
 	*ret_loaded = j.result;
 	return EXIT_DONE;
 }

@@ -54,7 +54,7 @@ static bool read_facts(struct reader *r, struct cursor *c)
 		return false;
 	process->has_facts = true;
 	process->samples_since = process->runs_since = 0;
-	return true;
+	return reader_window_facts(r, process);
 }
 
 static bool read_mark(struct reader *r, struct cursor *c)
@@ -136,18 +136,31 @@ static bool read_block(struct reader *r)
 	return true;
 }
 
+static struct rec_facts facts_of(const struct read_process *process)
+{
+	struct rec_facts facts = {0};
+
+	memcpy((char *)&facts + 16, process->facts, sizeof(process->facts));
+	return facts;
+}
+
 static void set_times(struct reader *r)
 {
 	struct profile *p = builder_profile(r->to);
-	uint64_t attached_ns = r->tally[5], first_ns = r->tally[6], last_ns = r->tally[7], from_ns, to_ns;
-	struct rec_facts facts;
+	uint64_t attached_ns = r->tally[5], first_ns = r->tally[6], last_ns = r->tally[7], from_ns, to_ns,
+		 last_facts_ns = 0;
 
-	profile_facts(p, &facts);
-	if (facts.t_start_ns && (first_ns == 0 || facts.t_start_ns < first_ns))
-		first_ns = facts.t_start_ns;
+	for (uint32_t i = 0; i < COUNT(r->processes, struct read_process); i++) {
+		struct rec_facts facts = facts_of(process_at(r, i));
+
+		if (facts.t_start_ns && (first_ns == 0 || facts.t_start_ns < first_ns))
+			first_ns = facts.t_start_ns;
+		last_facts_ns = facts.t_last_ns > last_facts_ns ? facts.t_last_ns : last_facts_ns;
+	}
 	first_ns = first_ns ? first_ns : r->base_ns ? r->base_ns : attached_ns;
-	last_ns = last_ns < facts.t_last_ns ? facts.t_last_ns : last_ns;
-	if (!r->ended && last_ns < r->run_last_ns) /* cut off: the last facts and tally do not know of the last runs yet */
+	last_ns = last_ns < last_facts_ns ? last_facts_ns : last_ns;
+	if (!r->ended &&
+	    last_ns < r->run_last_ns) /* cut off: the last facts and tally do not know of the last runs yet */
 		last_ns = r->run_last_ns;
 	last_ns = r->mark_ns ? r->mark_ns : last_ns;
 	last_ns = last_ns > first_ns ? last_ns : first_ns;
@@ -159,26 +172,50 @@ static void set_times(struct reader *r)
 	p->wall_start_ns = p->t_start_ns + r->realtime_offset_ns;
 }
 
+/* What was left out while sampling is not in the file, and so told by the facts alone. */
+static void set_window_samples(struct reader *r, const struct read_process *from, struct rec_facts *facts)
+{
+	struct profile *p = builder_profile(r->to);
+	uint64_t left_out = r->tally[0] + r->tally[1] && facts->samples > from->window_samples
+	                            ? facts->samples - from->window_samples
+	                            : 0;
+
+	p->filtered += left_out;
+	facts->samples = from->window_samples + left_out;
+	facts->attempts = facts->samples;
+	for (int i = 0; i < LOSS_CAUSES; i++)
+		facts->attempts += facts->lost[i];
+}
+
 static void set_facts(struct reader *r)
 {
 	struct profile *p = builder_profile(r->to);
 
 	for (uint32_t i = 0; i < COUNT(r->processes, struct read_process); i++) {
 		struct read_process *from = process_at(r, i);
-		struct rec_facts facts = {0};
+		struct rec_facts facts;
 
 		if (from->process >= p->process_count)
 			continue;
-		memcpy((char *)&facts + 16, from->facts, sizeof(from->facts));
+		reader_window_cut(r, from);
+		facts = facts_of(from);
 		/* Of a recording that is cut off, the last facts do not know of the last samples yet. */
-		facts.samples += from->samples_since;
-		facts.attempts += from->samples_since;
-		facts.runs += from->runs_since;
+		if (builder_has_window(r->to)) {
+			set_window_samples(r, from, &facts);
+		} else {
+			facts.samples += from->samples_since;
+			facts.attempts += from->samples_since;
+			facts.runs += from->runs_since;
+		}
 		if (!from->has_facts && from->samples_since)
 			facts.interval_ns = p->interval_ns;
 		if (!p->processes[from->process].facts.interval_ns)
 			p->processes[from->process].facts.interval_ns = facts.interval_ns;
 		rec_facts_add(&p->processes[from->process].facts, &facts);
+	}
+	if (builder_has_window(r->to)) {
+		p->filtered -= builder_outside(r->to);
+		return;
 	}
 	p->filtered += r->tally[0];
 	p->omitted += r->tally[1];
@@ -242,8 +279,8 @@ static int read_all(struct reader *r, struct fault *fault)
 	for (uint32_t i = 0; i < r->thread_count; i++)
 		reader_drop_if_excluded(r, &r->threads[i]);
 	set_values(r);
-	set_facts(r);
 	set_times(r);
+	set_facts(r);
 	builder_profile(r->to)->sequence = r->at_mark ? r->until : 0;
 	return err;
 }
@@ -256,8 +293,10 @@ static void release(struct reader *r)
 		free(r->threads[i].like.name);
 	}
 	free(r->threads);
-	for (uint32_t i = 0; i < COUNT(r->processes, struct read_process); i++)
+	for (uint32_t i = 0; i < COUNT(r->processes, struct read_process); i++) {
 		buf_release(&process_at(r, i)->ended);
+		free(process_at(r, i)->window);
+	}
 	buf_release(&r->processes);
 	buf_release(&r->symbols);
 	buf_release(&r->stacks);

@@ -243,7 +243,7 @@ bool reader_run(struct reader *r, unsigned tag)
 	struct read_process *process;
 	struct read_thread *t;
 	int64_t first, last, weight;
-	uint64_t first_ns, last_ns, weight_ns, taken_ns;
+	uint64_t first_ns, last_ns, weight_ns, taken_ns, outside;
 	uint32_t node;
 
 	if (tag & RUN_THREAD)
@@ -283,7 +283,9 @@ bool reader_run(struct reader *r, unsigned tag)
 	r->has_weight |= weight > 0;
 	node = node_of(r, t, t->stack);
 	weight_ns = (uint64_t)weight * (uint64_t)r->unit_ns;
+	outside = builder_outside(r->to);
 	taken_ns = builder_run(r->to, t->thread, node, first_ns, last_ns, count, weight_ns, t->status);
+	process->window_samples += count - (builder_outside(r->to) - outside);
 	/* What lies outside of the window takes its part of the CPU time with it. */
 	if (taken_ns > 0)
 		spread_add(&t->spread, node, taken_ns, t->status, &r->budget);

@@ -31,9 +31,13 @@ struct read_thread {
 	struct spread spread; /* of its runs since its last TIME */
 };
 
+struct window_facts;
+
 struct read_process {
 	uint32_t process; /* the builder's */
 	uint64_t facts[FACTS_FIELDS];
+	struct window_facts *window; /* owned; NULL: none was asked for, or there were no facts yet */
+	uint64_t window_samples;     /* in it */
 	bool has_facts;
 	uint64_t samples_since, runs_since; /* behind the last facts */
 	uint32_t thread_count, fold_at;
@@ -77,6 +81,11 @@ static inline struct read_process *process_at(const struct reader *r, uint64_t i
 	return index < COUNT(r->processes, struct read_process) ? (struct read_process *)r->processes.data + index
 	                                                        : NULL;
 }
+
+/* A target's facts have changed: what they are around the ends of the window is kept. False: no memory. */
+bool reader_window_facts(struct reader *r, struct read_process *process);
+/* Makes them those of the window alone. */
+void reader_window_cut(const struct reader *r, struct read_process *process);
 
 /* Each reads an item's body, or a run's fields. False: it makes no sense. */
 bool reader_target(struct reader *r, struct cursor *c);

@@ -133,8 +133,32 @@ class Recording(cli.Folder):
         self.assertEqual(sum(counts), whole)
         self.assertTrue(all(count > whole / 20 for count in counts), counts)
         nothing = "sampled: a.sampled: no samples are left; options leave out all {:,}\n".format(whole).encode()
-        for options in (("--from", "1h"), ("--thread", "nobody"), ("--focus", "no such function")):
-            self.assertEqual(self.collapsed("a.sampled", *options, error=nothing), b"")
+        self.assertEqual(self.collapsed("a.sampled", "--focus", "no such function", error=nothing), b"")
+        nothing = b"sampled: a.sampled: no samples are left; none lie between --from and --to\n"
+        self.assertEqual(self.collapsed("a.sampled", "--from", "1h", error=nothing), b"")
+
+    def facts(self, *args):
+        done = self.sampled("convert", *args, "-f", "jsonl", "-o", "-")
+        self.assertEqual((done.returncode, done.stderr), (cli.DONE, b""))
+        return json.loads(done.stdout.split(b"\n", 1)[0])["facts"]
+
+    def test_facts_of_windows(self):
+        """A window has its own duration and losses, also when it is a recording itself; what windows hold adds up to the whole."""
+        self.record("a.sampled", "-d", "2.5")
+        whole, sums = self.facts("a.sampled"), collections.Counter()
+        parts = [["--to", "700ms"], ["--from", "700ms", "--to", "1.5"], ["--from", "1.5"]]
+        for part, least_ns, most_ns in zip(parts, (7e8, 8e8, 0), (7e8, 8e8, whole["duration_ns"] - 1.5e9)):
+            facts = self.facts("a.sampled", *part)
+            self.assertEqual(self.sampled("convert", "a.sampled", *part, "-o", "part.sampled").returncode, cli.DONE)
+            self.assertEqual(self.facts("part.sampled"), facts)
+            self.assertTrue(least_ns <= facts["duration_ns"] <= most_ns, facts)
+            self.assertEqual(facts["samples"], facts["in_profile"])
+            self.assertEqual(facts["attempts"], facts["samples"] + sum(facts[key] for key in facts if key.startswith("lost_")))
+            sums.update(facts)
+        self.assertEqual(sums["samples"], whole["samples"])
+        self.assertEqual(sums["duration_ns"], whole["duration_ns"])
+        for key in ("ticks", "ticks_missed", "ticks_late", "unsampled_ns"):  # in whole numbers, at two ends
+            self.assertAlmostEqual(sums[key], whole[key], delta=4, msg=key)
 
     def values(self, *args):
         """Sums of all nodes' own values."""
