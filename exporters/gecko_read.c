@@ -5,7 +5,8 @@
  *
  * A count is a sample's weight, and its time that times the interval, as the page shows it; where weights are times, they are that.
  *
- * Files are read whole, since a thread's tables may come in any order; how large is bounded by json_read(). */
+ * Files are read whole, since a thread's tables may come in any order; how large is bounded by json_read(). Tables, names and threads are one walk over
+ * these values, hence the length of this file. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "exporters/formats.h"
-#include "exporters/intern.h"
+#include "exporters/mojo_reader.h"
 
 enum event {
 	EVENT_METADATA = 1,
@@ -36,49 +36,12 @@ enum event {
 enum {
 	FORMAT_MAX = 4,
 	TEXT_BYTES_MAX = REC_TEXT_MAX,
-	PROCESSES_MAX = 1 << 16,
+
 	TABLE_MAX = 1 << 24,
 	TEXTS_MAX_BYTES = 1 << 30
 };
 
-struct mojo_frame {
-	uint32_t symbol, line;
-	bool native; /* above Python's own: no part of what STACK_REPEAT means */
-};
-
-struct mojo_thread {
-	uint32_t thread; /* the builder's */
-	struct buf last; /* uint32_t: frames of its last sample */
-};
-
-struct mojo {
-	struct input *in;
-	struct builder *to;
-	struct fault *fault;
-	uint64_t format; /* the version of it */
-	struct text_set texts;
-	struct text_set names; /* process and key of a string: its numbers are those of name_texts */
-	struct buf name_texts; /* uint32_t, of texts */
-	struct text_set keys;  /* process and key of a frame: its numbers are those of frames */
-	struct buf frames;     /* struct mojo_frame */
-	struct text_set who;   /* of threads: pid, interpreter and name */
-	struct buf threads;    /* struct mojo_thread */
-	struct buf processes;  /* int32_t: pids */
-	struct buf text;       /* the one read last */
-	const char *metric;    /* "wall", "cpu", "memory"; static */
-	uint32_t metric_value; /* where it goes; BUILDER_NONE: not known yet */
-	uint32_t gc;           /* the symbol <GC> */
-
-	/* The sample at hand. */
-	bool in_sample, idle, collects, invalid, has_metric;
-	uint32_t process, thread; /* numbers in processes and threads */
-	struct buf stack;  /* uint32_t: numbers in frames; UINT32_MAX: of the kernel, whose symbols are in kernel */
-	struct buf kernel; /* uint32_t: the symbols of these */
-	uint64_t metric_number, task_frames, sum;
-	uint64_t samples, invalid_samples, deep, tasks;
-};
-
-static int malformed(struct mojo *m, const char *what)
+int mojo_malformed(struct mojo *m, const char *what)
 {
 	if (m->in->err)
 		return input_fault(m->in->err, m->fault);
@@ -87,7 +50,7 @@ static int malformed(struct mojo *m, const char *what)
 
 static int take_byte(struct mojo *m, unsigned char *ret_byte)
 {
-	return input_read(m->in, ret_byte, 1) ? 0 : malformed(m, "it ends within an event");
+	return input_read(m->in, ret_byte, 1) ? 0 : mojo_malformed(m, "it ends within an event");
 }
 
 static int take_number(struct mojo *m, int64_t *ret_number)
@@ -103,7 +66,7 @@ static int take_number(struct mojo *m, int64_t *ret_number)
 	while (!err && byte & 0x80) {
 		err = take_byte(m, &byte);
 		if (!err && shift > 55)
-			return malformed(m, "a number is too large");
+			return mojo_malformed(m, "a number is too large");
 		number |= (uint64_t)(byte & 0x7f) << shift;
 		shift += 7;
 	}
@@ -202,136 +165,18 @@ static int read_frame(struct mojo *m)
 
 /* --- samples --- */
 
-static const struct mojo_frame *frame_at(const struct mojo *m, uint32_t index)
-{
-	return (const struct mojo_frame *)(const void *)m->frames.data + index;
-}
-
-static struct mojo_thread *thread_at(const struct mojo *m, uint32_t index)
-{
-	return (struct mojo_thread *)(void *)m->threads.data + index;
-}
-
-static void add_values(struct mojo *m, uint32_t node)
-{
-	bool is_time = strcmp(m->metric, "memory") != 0;
-	uint64_t values[VALUE_COUNT] = {[VALUE_SAMPLES] = 1}, number = m->metric_number;
-
-	if (m->metric_value == BUILDER_NONE)
-		m->metric_value = builder_value(m->to, m->metric, is_time ? "nanoseconds" : "bytes", VALUE_WALL);
-	number = is_time ? number * 1000 : number;
-	if (m->sum + number > INT64_MAX)
-		number = 0;
-	m->sum += number;
-	if (m->metric_value < VALUE_COUNT)
-		values[m->metric_value] = number;
-	if (m->idle && is_time && builder_value(m->to, "idle", "nanoseconds", VALUE_IDLE) == VALUE_IDLE)
-		values[VALUE_IDLE] = number;
-	builder_add(m->to, thread_at(m, m->thread)->thread, node, values);
-}
-
-static int end_sample(struct mojo *m)
-{
-	struct mojo_thread *thread = m->in_sample ? thread_at(m, m->thread) : NULL;
-	const uint32_t *stack = (const uint32_t *)(const void *)m->stack.data;
-	size_t count = m->stack.bytes / sizeof(*stack), kernel = 0;
-	uint32_t node = 0;
-
-	m->in_sample = false;
-	if (!thread)
-		return 0;
-	thread->last.bytes = 0;
-	for (size_t i = 0; i < count; i++) {
-		if (stack[i] == UINT32_MAX) {
-			node = builder_child(m->to, thread->thread, node,
-			                     ((uint32_t *)(void *)m->kernel.data)[kernel++], 0);
-			continue;
-		}
-		buf_add(&thread->last, &stack[i], sizeof(stack[i]));
-		if (i < REC_DEPTH_MAX)
-			node = builder_child(m->to, thread->thread, node, frame_at(m, stack[i])->symbol,
-			                     frame_at(m, stack[i])->line);
-	}
-	m->deep += count > REC_DEPTH_MAX;
-	m->invalid_samples += m->invalid;
-	if (m->collects)
-		node = builder_child(m->to, thread->thread, node, m->gc, 0);
-	if (m->has_metric) {
-		m->samples++;
-		add_values(m, node);
-	}
-	return thread->last.err || builder_error(m->to) ? fault_set(m->fault, -ENOMEM, "", "out of memory") : 0;
-}
-
-/* The number of a process in m->processes. */
-static int find_process(struct mojo *m, int32_t pid)
-{
-	size_t count = m->processes.bytes / sizeof(pid);
-
-	for (m->process = 0; m->process < count; m->process++)
-		if (((int32_t *)(void *)m->processes.data)[m->process] == pid)
-			return 0;
-	buf_add(&m->processes, &pid, sizeof(pid));
-	if (count >= PROCESSES_MAX || m->processes.err)
-		return fault_set(m->fault, -E2BIG, "", "it has more than %d processes", PROCESSES_MAX);
-	return 0;
-}
-
-/* A thread is a hexadecimal number, or a name. */
-static int find_thread(struct mojo *m, int32_t pid, int64_t interpreter)
-{
-	struct thread_tree like = {.interpreter = interpreter};
-	struct process process = {.pid = pid};
-	struct mojo_thread thread = {0};
-	const char *text = buf_text(&m->text);
-	char *end;
-	struct buf who = {0};
-
-	buf_printf(&who, "%" PRId32 ":%" PRId64 ":%s", pid, interpreter, text);
-	m->thread = who.err ? INTERN_FAILED : text_set_add(&m->who, who.data, who.bytes);
-	buf_release(&who);
-	if (m->thread != INTERN_FAILED && m->thread == m->threads.bytes / sizeof(thread)) {
-		like.tid = strtoull(text, &end, 16);
-		if (*end || end == text || like.tid >> 53) {
-			like.tid = 0;
-			like.name = (char *)text;
-		}
-		like.is_main = like.tid && like.tid == (uint64_t)pid;
-		like.process = builder_process(m->to, &process);
-		thread.thread = like.process == BUILDER_NONE ? BUILDER_NONE : builder_thread(m->to, &like);
-		buf_add(&m->threads, &thread, sizeof(thread));
-	}
-	return m->thread == INTERN_FAILED || m->threads.err || builder_error(m->to)
-	               ? fault_set(m->fault, -ENOMEM, "", "out of memory")
-	               : 0;
-}
-
 static int begin_sample(struct mojo *m)
 {
 	int64_t pid = 0, interpreter = 0;
-	int err = end_sample(m);
+	int err = mojo_end_sample(m);
 
 	err = err ? err : take_number(m, &pid);
 	if (!err && m->format >= 3)
 		err = take_number(m, &interpreter);
 	err = err ? err : take_text(m);
 	if (!err && (pid < 0 || pid > INT32_MAX))
-		err = malformed(m, "a process' number makes no sense");
-	err = err ? err : find_process(m, (int32_t)pid);
-	err = err ? err : find_thread(m, (int32_t)pid, interpreter);
-	m->in_sample = !err;
-	m->idle = m->collects = m->invalid = m->has_metric = false;
-	m->stack.bytes = m->kernel.bytes = 0;
-	m->metric_number = m->task_frames = 0;
-	return err;
-}
-
-static int add_frame(struct mojo *m, uint32_t index)
-{
-	if (m->stack.bytes / sizeof(index) >= 2 * REC_DEPTH_MAX)
-		return malformed(m, "a stack is deeper than any is");
-	buf_add(&m->stack, &index, sizeof(index));
-	return m->stack.err ? fault_set(m->fault, -ENOMEM, "", "out of memory") : 0;
+		err = mojo_malformed(m, "a process' number makes no sense");
+	return err ? err : mojo_begin_sample(m, (int32_t)pid, interpreter);
 }
 
 static int take_frame_ref(struct mojo *m)
@@ -348,8 +193,8 @@ static int take_frame_ref(struct mojo *m)
 	}
 	index = number_of(&m->keys, m->process, key);
 	if (index >= m->frames.bytes / sizeof(struct mojo_frame))
-		return malformed(m, "a stack names a frame that there is not");
-	return add_frame(m, index);
+		return mojo_malformed(m, "a stack names a frame that there is not");
+	return mojo_add_frame(m, index);
 }
 
 static int take_kernel(struct mojo *m)
@@ -362,27 +207,7 @@ static int take_kernel(struct mojo *m)
 	symbol = builder_symbol(m->to, m->text.bytes ? m->text.data : "<unknown>", m->text.bytes ? m->text.bytes : 9,
 	                        "[kernel]", 8, 0, FRAME_NATIVE, 0);
 	buf_add(&m->kernel, &symbol, sizeof(symbol));
-	return m->kernel.err ? fault_set(m->fault, -ENOMEM, "", "out of memory") : add_frame(m, UINT32_MAX);
-}
-
-/* The thread's last frames, without native ones at their end, come before those that were read. */
-static int repeat_stack(struct mojo *m)
-{
-	struct mojo_thread *thread = thread_at(m, m->thread);
-	const uint32_t *last = (const uint32_t *)(const void *)thread->last.data;
-	size_t count = thread->last.bytes / sizeof(*last);
-	struct buf above = m->stack;
-	int err = 0;
-
-	m->stack = (struct buf){0};
-	while (count > 0 && frame_at(m, last[count - 1])->native)
-		count--;
-	for (size_t i = 0; i < count && !err; i++)
-		err = add_frame(m, last[i]);
-	for (size_t i = 0; i < above.bytes / sizeof(*last) && !err; i++)
-		err = add_frame(m, ((uint32_t *)(void *)above.data)[i]);
-	buf_release(&above);
-	return err;
+	return m->kernel.err ? fault_set(m->fault, -ENOMEM, "", "out of memory") : mojo_add_frame(m, UINT32_MAX);
 }
 
 static int take_metric(struct mojo *m, bool is_memory)
@@ -445,7 +270,7 @@ static int read_event(struct mojo *m, enum event event)
 	int err;
 
 	if (!m->in_sample && event != EVENT_METADATA && event != EVENT_STACK)
-		return malformed(m, "an event stands before the first stack");
+		return mojo_malformed(m, "an event stands before the first stack");
 	switch (event) {
 	case EVENT_METADATA:
 		return take_metadata(m);
@@ -476,7 +301,7 @@ static int read_event(struct mojo *m, enum event event)
 	case EVENT_STRING_REF:
 		return take_number(m, &key);
 	case EVENT_STACK_REPEAT:
-		return repeat_stack(m);
+		return mojo_repeat_stack(m);
 	case EVENT_TASK_STACK:
 		return take_tasks(m, 3);
 	case EVENT_TASK_WAITER:
@@ -484,7 +309,7 @@ static int read_event(struct mojo *m, enum event event)
 	case EVENT_TASK_RUNNING:
 		return take_tasks(m, 1);
 	}
-	return malformed(m, "an event is of no known kind");
+	return mojo_malformed(m, "an event is of no known kind");
 }
 
 static int read_events(struct mojo *m)
@@ -494,7 +319,7 @@ static int read_events(struct mojo *m)
 	int err;
 
 	if (!input_read(m->in, head, sizeof(head)) || memcmp(head, "MOJ", 3) != 0)
-		return malformed(m, "it does not begin as MOJO does");
+		return mojo_malformed(m, "it does not begin as MOJO does");
 	err = take_number(m, &format);
 	if (!err && (format < 1 || format > FORMAT_MAX))
 		return fault_set(m->fault, -EPROTO, "", "it is MOJO of version %" PRId64 ", and 1 to %d are read",
@@ -532,14 +357,14 @@ int mojo_read(struct input *from, struct builder *to, struct fault *fault)
 		err = 0;
 	}
 	if (!cut && !err)
-		err = end_sample(&m);
+		err = mojo_end_sample(&m);
 	add_notes(&m);
 	if (cut) {
 		builder_note(to, "cut_at_byte", "it makes no sense any more from byte", (double)from->bytes, true);
 		fault->err = 0;
 	}
 	for (size_t i = 0; i < m.threads.bytes / sizeof(struct mojo_thread); i++)
-		buf_release(&thread_at(&m, (uint32_t)i)->last);
+		buf_release(&mojo_thread_at(&m, (uint32_t)i)->last);
 	text_set_release(&m.texts);
 	text_set_release(&m.names);
 	buf_release(&m.name_texts);
@@ -547,7 +372,7 @@ int mojo_read(struct input *from, struct builder *to, struct fault *fault)
 	buf_release(&m.frames);
 	text_set_release(&m.who);
 	buf_release(&m.threads);
-	buf_release(&m.processes);
+	pair_set_release(&m.processes);
 	buf_release(&m.text);
 	buf_release(&m.stack);
 	buf_release(&m.kernel);
