@@ -79,6 +79,9 @@ static enum exit_status check_whole(const struct dump *dump)
 		error_note("no Python thread was found");
 	else if (missing)
 		error_note("%u of %u threads could not be read whole", missing, dump->thread_count);
+	if (dump_gil_holders(dump) > 1)
+		error_note("the stacks are not of one moment: %u threads held the GIL, one after the other",
+		           dump_gil_holders(dump));
 	return dump->thread_count == 0 || missing == dump->thread_count ? EXIT_FAILED : EXIT_DONE;
 }
 

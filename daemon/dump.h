@@ -55,6 +55,8 @@ int dump_feed(struct dump *dump, const struct rec_head *record);
 int dump_take(struct dump *ret_dump, struct target *target, const struct sampler_options *options,
               struct naming *naming);
 void dump_release(struct dump *dump);
+/* The most threads of one interpreter that were seen with its GIL. One at a time has it: where there are more, the stacks are not of one moment. */
+uint32_t dump_gil_holders(const struct dump *dump);
 /* dump_native.c: native frames become functions, or MODULE+0xOFFSET. 0 or -ENOMEM. */
 int dump_name(struct dump *dump, struct naming *naming);
 

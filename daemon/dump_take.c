@@ -281,6 +281,21 @@ int dump_take(struct dump *ret_dump, struct target *target, const struct sampler
 	return 0;
 }
 
+uint32_t dump_gil_holders(const struct dump *dump)
+{
+	uint32_t most = 0, count = 0;
+
+	for (uint32_t i = 0; i < dump->thread_count; i++) { /* in the order of their interpreters */
+		const struct dump_thread *thread = &dump->threads[i];
+
+		if (i > 0 && thread->interpreter != thread[-1].interpreter)
+			count = 0;
+		count += thread->sampled && thread->status & STATUS_GIL;
+		most = count > most ? count : most;
+	}
+	return most;
+}
+
 void dump_release(struct dump *dump)
 {
 	for (uint32_t i = 0; i < dump->symbol_room; i++)

@@ -66,6 +66,19 @@ Test(dump, the_last_stack_of_a_thread_stands)
 	cr_assert_str_eq(dump.symbols[thread_of(2)->frames[1].id].name, "work");
 }
 
+Test(dump, two_that_hold_the_gil, .description = "were not read at one moment")
+{
+	size_t at = 0;
+
+	feed(&at);
+	cr_assert_eq(dump_gil_holders(&dump), 1);
+	stream_stack(&s, 1, STATUS_RUNNABLE | STATUS_GIL, 1, stack, 2);
+	feed(&at);
+	cr_assert_eq(dump_gil_holders(&dump), 2);
+	dump.threads[1].interpreter = 7;
+	cr_assert_eq(dump_gil_holders(&dump), 1, "each interpreter may have its own");
+}
+
 Test(dump, native_frames_are_places_in_mappings)
 {
 	const struct frame native[] = {stack[0], stream_native(3, 0x1234)};
