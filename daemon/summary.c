@@ -287,8 +287,7 @@ static void add_loss(struct lines *l, const char *of, uint64_t part, uint64_t wh
 }
 
 /* What is missing, in one line; what is not missing is not named. */
-static void print_losses(struct lines *l, const struct profile *profile, const struct facts *facts,
-                         const uint64_t values[VALUE_COUNT], bool figures)
+static void print_losses(struct lines *l, const struct profile *profile, const struct facts *facts, bool figures)
 {
 	const struct rec_facts *sum = &facts->sum;
 	uint64_t excluded = profile->filtered + profile->omitted;
@@ -297,7 +296,9 @@ static void print_losses(struct lines *l, const struct profile *profile, const s
 	begin(l, "lost");
 	add_loss(l, "samples", facts->lost, sum->attempts);
 	add_loss(l, "ticks", sum->ticks_missed, sum->ticks + sum->ticks_missed);
-	add_loss(l, "thread time", sum->unsampled_ns, values[VALUE_WALL] + sum->unsampled_ns);
+	facts_percent_text(text, sizeof(text), (uint64_t)(1e6 * (1 - facts->covered)), 1000000); /* of all that was due, whatever options leave out */
+	if (sum->unsampled_ns)
+		add(l, ", ", "%s of thread time", text);
 	add_loss(l, "stacks' outer frames", sum->truncated, sum->samples);
 	add_loss(l, "native frames", sum->native_failed + sum->native_mismatched, sum->samples);
 	add_loss(l, "samples for want of memory", profile->out_of_memory, sum->samples);
@@ -344,7 +345,7 @@ void summary_print(const struct profile *profile, const struct summary_options *
 	}
 	print_waiting(&l, profile, values, counted);
 	print_idle(&l, profile, values);
-	print_losses(&l, profile, &facts, values, options->figures);
+	print_losses(&l, profile, &facts, options->figures);
 	print_overload(&l, facts_percent(values[VALUE_RUN_WAIT], counted));
 	if (options->figures)
 		summary_print_figures(profile, &facts);
