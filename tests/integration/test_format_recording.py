@@ -222,7 +222,7 @@ class Recording(cli.Folder):
     def test_what_cannot_be_a_recording(self):
         os.symlink("elsewhere", self.path("link"))
         os.mkdir(self.path("folder"))
-        for name, why in (("link", "symbolic link"), ("folder", "directory"), ("/dev/null", "not a regular file"), ("no/x", "No such file")):
+        for name, why in (("link", "symbolic link"), ("folder", "directory"), ("/dev/null", "a recording is a regular file"), ("no/x", "No such file")):
             done = self.sampled("attach", self.target.pid, "-d", "1", "--record", name)
             self.assert_error(done, cli.FAILED, "cannot write %s" % name, why)
         self.assert_error(self.sampled("attach", self.target.pid, "--record", "-"), cli.USAGE, "a recording is a file")
