@@ -57,6 +57,14 @@ def stacks(data):
     return sums
 
 
+def cut(before):
+    """As Dask's profiles have deep stacks: the outermost 398 frames, that something was cut, and the innermost one."""
+    after = collections.Counter()
+    for stack, count in before.items():
+        after[stack if len(stack) <= 400 else (*stack[:398], "<truncated>", stack[-1])] += count
+    return after
+
+
 def whole(data):
     return sum(int(line.rpartition(b" ")[2]) for line in data.splitlines())
 
@@ -111,6 +119,12 @@ class Consistency(cli.Folder):
             return
         self.assertEqual((done.returncode, done.stderr), (cli.DONE, b""))
         after = self.read("back.collapsed")
+        if name == "chrome":  # spans, whose times add up (test_format_chrome.py) and which are no samples
+            if shape not in ("hostile", "real"):  # of a real program a sample may weigh nothing
+                self.assertLessEqual(set(before), set(stacks(after)), shape)
+            return
+        if name == "dask":
+            before = cut(before)
         self.assertEqual(before.total(), whole(after), "%s, %s" % (name, shape))
         if shape != "hostile":  # names there have characters that not all formats have
             self.assertEqual(before, stacks(after), "%s, %s" % (name, shape))
