@@ -23,17 +23,6 @@ static void add_file(struct buf *to, const char *path)
 	buf_putc(to, '\n');
 }
 
-/* The unit of an imported profile's weight lives as long as the profile. */
-static int keep_unit(struct statistics *s)
-{
-	if (s->graph.is_time || strcmp(s->graph.unit, "samples") == 0 || s->graph.unit == s->unit.data)
-		return 0;
-	s->unit.bytes = 0;
-	buf_puts(&s->unit, s->graph.unit);
-	s->graph.unit = buf_text(&s->unit);
-	return s->unit.err;
-}
-
 static int take_profile(struct statistics *s, const struct profile *profile, bool strip_dirs)
 {
 	struct profile *shown = NULL;
@@ -46,8 +35,6 @@ static int take_profile(struct statistics *s, const struct profile *profile, boo
 	err = native_needs_showing(profile) ? native_show(profile, &shown) : 0;
 	if (!err)
 		err = callgraph_add_profile(&s->graph, shown ? shown : profile);
-	if (!err)
-		err = keep_unit(s);
 	profile_free(shown);
 	return err;
 }
@@ -101,8 +88,6 @@ int statistics_add(struct statistics *s, const struct statistics *other)
 {
 	int err = callgraph_add(&s->graph, &other->graph);
 
-	if (!err)
-		err = keep_unit(s);
 	buf_add(&s->files, other->files.data, other->files.bytes);
 	s->has_on_cpu |= other->has_on_cpu;
 	s->has_gil |= other->has_gil;
@@ -130,6 +115,5 @@ void statistics_release(struct statistics *s)
 	stats_release(&s->stats);
 	callgraph_release(&s->graph);
 	buf_release(&s->files);
-	buf_release(&s->unit);
 	*s = (struct statistics){0};
 }

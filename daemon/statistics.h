@@ -14,7 +14,6 @@ struct statistics {
 	struct callgraph graph;
 	struct stats stats; /* of graph */
 	struct buf files;   /* what was read: its time and its name, a line each */
-	struct buf unit;    /* what graph.unit points to where that is not static */
 	bool has_on_cpu, has_gil;
 };
 

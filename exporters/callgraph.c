@@ -2,6 +2,7 @@
 #include "exporters/callgraph.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +11,12 @@
 void callgraph_init(struct callgraph *graph)
 {
 	*graph = (struct callgraph){.is_time = true, .unit = "seconds"};
+}
+
+void callgraph_set_unit(struct callgraph *graph, const char *unit)
+{
+	graph->is_time = strcmp(unit, "seconds") == 0;
+	snprintf(graph->unit, sizeof(graph->unit), "%s", unit);
 }
 
 void callgraph_release(struct callgraph *graph)
@@ -161,16 +168,34 @@ void callgraph_fact(struct callgraph *graph, const char *label, const char *text
 		graph->err = graph->facts.err;
 }
 
+/* numbers: what the rows are of, in the other graph and then in this one. */
+static int add_lines(struct line_costs *to, const struct line_costs *from, const uint32_t *numbers)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < from->places.count && !err; i++) {
+		struct line_cost row = from->rows[i];
+
+		row.of = numbers[row.of];
+		err = line_costs_add(to, &row);
+	}
+	return err;
+}
+
 int callgraph_add(struct callgraph *graph, const struct callgraph *other)
 {
 	uint32_t *functions = calloc(other->function_count + (size_t)1, sizeof(*functions));
 	uint32_t *entries = calloc(other->entry_count + (size_t)1, sizeof(*entries));
+	uint32_t *edges = calloc(other->edge_count + (size_t)1, sizeof(*edges));
 
-	if (!functions || !entries) {
+	if (!functions || !entries || !edges) {
 		free(functions);
 		free(entries);
+		free(edges);
 		return graph->err = -ENOMEM;
 	}
+	if (graph->function_count == 0)
+		callgraph_set_unit(graph, other->unit);
 	graph->has_samples = other->has_samples && (graph->function_count == 0 || graph->has_samples);
 	graph->has_cpu = other->has_cpu && (graph->function_count == 0 || graph->has_cpu);
 	for (uint32_t i = 0; i < other->function_count && !graph->err; i++) {
@@ -202,6 +227,7 @@ int callgraph_add(struct callgraph *graph, const struct callgraph *other)
 
 		if (!edge)
 			break;
+		edges[i] = (uint32_t)(edge - graph->edges);
 		call_sums_add(&edge->sums, &from->sums);
 		edge->outer_samples += from->outer_samples;
 		edge->outer_cpu_ns += from->outer_cpu_ns;
@@ -210,13 +236,15 @@ int callgraph_add(struct callgraph *graph, const struct callgraph *other)
 	graph->sampled_s += other->sampled_s;
 	graph->from_samples |= other->from_samples;
 	graph->edges_are_counts |= other->edges_are_counts;
-	graph->is_time &= other->is_time;
-	if (!other->is_time)
-		graph->unit = other->unit;
+	if (!graph->err)
+		graph->err = add_lines(&graph->self_lines, &other->self_lines, functions);
+	if (!graph->err)
+		graph->err = add_lines(&graph->call_lines, &other->call_lines, edges);
 	buf_add(&graph->facts, other->facts.data, other->facts.bytes);
 	if (graph->facts.err)
 		graph->err = graph->facts.err;
 	free(functions);
 	free(entries);
+	free(edges);
 	return graph->err;
 }

@@ -60,14 +60,14 @@ struct callgraph {
 	bool has_cpu;                 /* cpu_ns, cpu_total_ns and outer_cpu_ns are known */
 	bool edges_are_counts; /* the file had counts of calls for edges and nothing else; their times are guessed */
 	bool strip_dirs;       /* files go in by their last part; set it before the first function */
+	const char *value;     /* which of a file's values is to be read; NULL: the file's own choice. Set it before reading; the caller's */
 	/* Where the profile's costs lie, if with_lines says so before it is added: parts of the functions' self values, and of the edges' calls and
-	 * outer values. What has no rows here has no known lines; an unknown line is the first of its function. callgraph_add() leaves them. */
+	 * outer values. What has no rows here has no known lines; an unknown line is the first of its function. Readers add what they know in any case. */
 	bool with_lines;
 	struct line_costs self_lines, call_lines; /* of functions and edges, by index */
 	struct buf facts; /* lines for people, each "label: text\n" and safe to print: what was sampled and lost */
 	bool is_time;     /* the times are seconds; false: the weight has another unit, see unit */
-	const char *
-		unit; /* of self_s and total_s: "seconds", or what the profile's weight is counted in; static, or the profile's */
+	char unit[72];    /* of self_s and total_s: "seconds", or what the profile's weight is counted in */
 	const struct process *process; /* the profile's, where it has one only; NULL: none, several, or not known */
 	int err;                       /* sticky: -ENOMEM */
 };
@@ -90,6 +90,8 @@ const char *callgraph_file(const struct callgraph *graph, uint32_t function);
 /* The edges of each function next to each other, by caller or by callee: those of function f are edges[first[f] … first[f + 1]), indices of
  * graph->edges in their order. Both are the caller's to free. 0 or -ENOMEM. */
 int callgraph_sort_edges(const struct callgraph *graph, bool by_caller, uint32_t **ret_first, uint32_t **ret_edges);
+/* "seconds", which is time, or any other text, of which 71 bytes are kept. */
+void callgraph_set_unit(struct callgraph *graph, const char *unit);
 /* Makes a function one that has sums. */
 void callgraph_give_sums(struct callgraph *graph, uint32_t function);
 /* Adds sums that mean the same. */
@@ -98,9 +100,9 @@ void call_sums_add(struct call_sums *to, const struct call_sums *from);
 void callgraph_fact(struct callgraph *graph, const char *label, const char *text);
 
 /* Adds a profile to a graph, by its weight (profile_weight()). Samples with an empty stack become the
- * function CALLGRAPH_EMPTY, so that self times add up. 0 or -ENOMEM. The profile must outlive the graph's unit. */
+ * function CALLGRAPH_EMPTY, so that self times add up. 0 or -ENOMEM. */
 int callgraph_add_profile(struct callgraph *graph, const struct profile *profile);
-/* Adds another graph, as pstats.Stats.add() does: calls and times are added up. */
+/* Adds another graph, as pstats.Stats.add() does: calls and times are added up. It has the same unit, unless the first has no functions yet. */
 int callgraph_add(struct callgraph *graph, const struct callgraph *other);
 
 #endif

@@ -218,8 +218,9 @@ int callgraph_add_profile(struct callgraph *graph, const struct profile *profile
 	uint32_t *functions = calloc(profile->symbol_count + (size_t)1, sizeof(*functions));
 	int err = functions ? 0 : -ENOMEM;
 
-	graph->is_time = strcmp(unit, "nanoseconds") == 0;
-	graph->unit = graph->is_time ? "seconds" : f.by == VALUE_SAMPLES ? "samples" : unit;
+	callgraph_set_unit(graph, strcmp(unit, "nanoseconds") == 0 ? "seconds"
+	                          : f.by == VALUE_SAMPLES          ? "samples"
+	                                                           : unit);
 	graph->process = graph->function_count == 0 && profile->process_count == 1 ? profile->processes : NULL;
 	graph->has_samples = graph->function_count == 0 || graph->has_samples;
 	graph->has_cpu = profile_has(profile, VALUE_CPU) && (graph->function_count == 0 || graph->has_cpu);

@@ -268,9 +268,25 @@ static void put_process(struct callgrind *c, const struct process *process)
 	buf_release(&name);
 }
 
+/* The event that the weight is: its unit, where an event can be called so. */
+static const char *weight_event(const struct callgraph *graph)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_", digits[] = "0123456789";
+	const char *unit = graph->unit;
+
+	if (graph->is_time)
+		return "Time_ns";
+	if (!*unit || strchr(digits, *unit))
+		return "Weight";
+	while (*unit && (strchr(letters, *unit) || strchr(digits, *unit)))
+		unit++;
+	return *unit ? "Weight" : graph->unit;
+}
+
 static void put_head(struct callgrind *c, struct cost sums)
 {
 	const struct callgraph *graph = c->graph;
+	const char *weight = weight_event(graph);
 
 	writer_puts(c->to, "# callgrind format\nversion: 1\ncreator: sampled\n");
 	if (graph->process)
@@ -283,7 +299,7 @@ static void put_head(struct callgrind *c, struct cost sums)
 		writer_add(c->to, line, bytes);
 		at += bytes;
 	}
-	if (!graph->is_time && c->has_weight) {
+	if (c->has_weight && strcmp(weight, "Weight") == 0) {
 		writer_puts(c->to, "desc: unit of Weight: ");
 		writer_puts(c->to, graph->unit);
 		writer_putc(c->to, '\n');
@@ -292,15 +308,14 @@ static void put_head(struct callgrind *c, struct cost sums)
 	if (graph->has_samples)
 		writer_puts(c->to, "event: Samples : Samples\n");
 	if (c->has_weight)
-		writer_puts(c->to,
-		            graph->is_time ? "event: Time_ns : Time in nanoseconds\n" : "event: Weight : Weight\n");
+		writer_printf(c->to, "event: %s : %s\n", weight, graph->is_time ? "Time in nanoseconds" : weight);
 	if (graph->has_cpu)
 		writer_puts(c->to, "event: Cpu_ns : CPU time in nanoseconds\n");
 	writer_puts(c->to, "events:");
 	if (graph->has_samples)
 		writer_puts(c->to, " Samples");
 	if (c->has_weight)
-		writer_puts(c->to, graph->is_time ? " Time_ns" : " Weight");
+		writer_printf(c->to, " %s", weight);
 	if (graph->has_cpu)
 		writer_puts(c->to, " Cpu_ns");
 	writer_putc(c->to, '\n');

@@ -63,6 +63,8 @@ static const struct format formats[] = {
          .suffix = ".callgrind",
          .mime = "text/plain",
          .write_callgraph = callgrind_write,
+         .detect = callgrind_detect,
+         .read_callgraph = callgrind_read,
          .by_line = true},
 	{.name = "heatmap", .suffix = ".heatmap.html", .mime = "text/html", .write = heatmap_write},
 	{.name = "dask",

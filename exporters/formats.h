@@ -32,6 +32,8 @@ int firefox_write(const struct profile *profile, const struct export_options *op
 int pstats_write(const struct callgraph *graph, const struct export_options *options, struct writer *to);
 bool pstats_detect(const unsigned char *head, size_t bytes);
 int pstats_read(struct input *from, struct callgraph *to, struct fault *fault);
+bool callgrind_detect(const unsigned char *head, size_t bytes);
+int callgrind_read(struct input *from, struct callgraph *to, struct fault *fault);
 int callgrind_write(const struct callgraph *graph, const struct export_options *options, struct writer *to);
 int dot_write(const struct callgraph *graph, const struct export_options *options, struct writer *to);
 bool tachyon_detect(const unsigned char *head, size_t bytes);

@@ -35,7 +35,8 @@ enum marshal_type {
 #define PSTATS_NOTHING "<no samples>"
 /* The first line of the accounting; the lines of struct callgraph, facts, follow. */
 #define PSTATS_FACTS "sampled: what was sampled and lost\n"
-/* Of these, the one that says that the times are not seconds. */
+/* Of these, the one that says that calls are counted, not samples; and the one that says that the times are not seconds. */
+#define PSTATS_CALLS "calls: counted\n"
 #define PSTATS_UNIT "unit of the times: "
 
 #endif

@@ -276,8 +276,8 @@ static void take_fact(struct callgraph *graph, const char *line, size_t bytes)
 	buf_add(&text, line, bytes);
 	colon = strstr(buf_text(&text), ": ");
 	if (strncmp(buf_text(&text), PSTATS_UNIT, strlen(PSTATS_UNIT)) == 0) {
+		callgraph_set_unit(graph, colon + 2);
 		graph->is_time = false;
-		graph->unit = strcmp(colon + 2, "samples") == 0 ? "samples" : "units";
 	} else if (colon) {
 		text.data[colon - buf_text(&text)] = '\0';
 		callgraph_fact(graph, text.data, colon + 2);
@@ -303,8 +303,10 @@ static int take_facts(struct reader *r)
 	end = text + bytes;
 	if (bytes < strlen(PSTATS_FACTS) || memcmp(text, PSTATS_FACTS, strlen(PSTATS_FACTS)) != 0)
 		return 0;
-	r->graph->from_samples = true;
-	for (text += strlen(PSTATS_FACTS); text < end && !r->graph->err;) {
+	text += strlen(PSTATS_FACTS);
+	r->graph->from_samples =
+		end - text < (ptrdiff_t)strlen(PSTATS_CALLS) || memcmp(text, PSTATS_CALLS, strlen(PSTATS_CALLS)) != 0;
+	for (text += r->graph->from_samples ? 0 : strlen(PSTATS_CALLS); text < end && !r->graph->err;) {
 		const char *newline = memchr(text, '\n', (size_t)(end - text));
 		size_t length = newline ? (size_t)(newline - text) : (size_t)(end - text);
 

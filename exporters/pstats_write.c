@@ -169,6 +169,8 @@ static void put_facts(struct pstats *p)
 
 	if (p->graph->from_samples || p->graph->facts.bytes > 0) {
 		buf_puts(&text, PSTATS_FACTS);
+		if (!p->graph->from_samples)
+			buf_puts(&text, PSTATS_CALLS);
 		if (!p->graph->is_time)
 			buf_printf(&text, PSTATS_UNIT "%s\n", p->graph->unit);
 		buf_add(&text, p->graph->facts.data, p->graph->facts.bytes);

@@ -97,8 +97,7 @@ int stats_strip_dirs(struct callgraph *ret_graph, const struct callgraph *graph)
 	ret_graph->from_samples = graph->from_samples;
 	ret_graph->has_samples = graph->has_samples;
 	ret_graph->edges_are_counts = graph->edges_are_counts;
-	ret_graph->is_time = graph->is_time;
-	ret_graph->unit = graph->unit;
+	callgraph_set_unit(ret_graph, graph->unit);
 	free(new_index);
 	free(by_entry);
 	return err;

@@ -117,11 +117,10 @@ static void add_facts(const struct callgraph *graph, unsigned columns, struct wr
 /* What the columns hold when nobody counted calls, and what sampling lost. */
 static void add_notes(const struct callgraph *graph, unsigned columns, struct writer *to)
 {
-	if (!graph->from_samples)
-		return;
-	writer_printf(to,
-	              "%1$s from samples: the first column counts samples (frames/samples where a%2$sfunction recurs), not calls\n",
-	              INDENT, columns && columns < NOTES_COLUMNS + 12 ? "\n" INDENT " " : " ");
+	if (graph->from_samples)
+		writer_printf(to,
+		              "%1$s from samples: the first column counts samples (frames/samples where a%2$sfunction recurs), not calls\n",
+		              INDENT, columns && columns < NOTES_COLUMNS + 12 ? "\n" INDENT " " : " ");
 	add_facts(graph, columns ? columns : NOTES_COLUMNS, to);
 }
 

@@ -178,5 +178,114 @@ class Annotate(callgraphs.Profiles):
         self.assertIn("lost: torn: 7", open(path).read())
 
 
+PROGRAM = """
+#include "inlined.h"
+static int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
+static int odd(int n);
+static int even(int n) { return n == 0 ? 1 : odd(n - 1); }
+static int odd(int n) { return n == 0 ? 0 : even(n - 1); }
+int main(void) {
+	volatile int sum = fib(12);
+	for (int i = 0; i < 200; i++)
+		sum += work(i) + (i % 3 ? 0 : even(20));
+	return 0;
+}
+"""
+INLINED = """
+static inline int __attribute__((always_inline)) square(int x) { int r = 0; for (int i = 0; i < x; i++) r += i * x; return r; }
+static int __attribute__((noinline)) work(int n) { return square(n) + square(n / 2); }
+"""
+ROW = re.compile(r"^ *([\d,]+)  (.*)$")
+
+
+@callgraphs.needs("valgrind")
+@callgraphs.needs("gcc")
+class Valgrind(cli.Folder):
+    """callgrind's own files, of a real program: what we read of them is what callgrind_annotate says."""
+
+    def setUp(self):
+        super().setUp()
+        for name, text in (("program.c", PROGRAM), ("inlined.h", INLINED)):
+            with open(self.path(name), "w") as file:
+                file.write(text)
+        callgraphs.run("gcc", "-g", "-O1", "-fno-optimize-sibling-calls", "-o", self.path("program"), self.path("program.c"))
+
+    def record(self, *options):
+        path = self.path("callgrind.out")
+        callgraphs.run("valgrind", "--tool=callgrind", "--callgrind-out-file=" + path, *options, self.path("program"))
+        return path
+
+    def annotated(self, path, event, inclusive):
+        """{file:function: cost}, and the whole."""
+        done = callgraphs.run("callgrind_annotate", "--threshold=100", "--auto=no", "--show-percs=no", "--inclusive=" + inclusive,
+                              "--show=" + event, "--sort=" + event, path)
+        costs = {}
+        for match in filter(None, map(ROW.match, done.stdout.splitlines())):
+            cost, name = int(match.group(1).replace(",", "")), re.sub(r" \[[^]]*\]$", "", match.group(2))
+            costs[name] = costs.get(name, 0) + cost
+        return costs, costs.pop("PROGRAM TOTALS")
+
+    def ours(self, path, *options):
+        done = self.sampled("report", path, "--json", *options)
+        self.assertEqual(done.returncode, cli.DONE, done.stderr)
+        report = json.loads(done.stdout)
+        folder = self.path("")
+        rows = {}
+        for function in report["functions"]:
+            file = "???" if function["file"] == "~" else function["file"].replace(folder, "")
+            name = "%s:%s" % (file, function["function"])
+            rows[name] = function
+        return rows, report
+
+    def compare(self, path, event="Ir", *options):
+        own, whole = self.annotated(path, event, "no")
+        rows, report = self.ours(path, *options)
+        self.assertEqual({name: row["tottime"] for name, row in rows.items() if row["tottime"]},
+                         {name.replace(self.path(""), ""): cost for name, cost in own.items() if cost})
+        self.assertEqual(sum(row["tottime"] for row in rows.values()), sum(own.values()))
+        inclusive, _ = self.annotated(path, event, "yes")
+        for name, cost in inclusive.items():
+            name = name.replace(self.path(""), "")
+            # callgrind_annotate adds up what recursion calls again and again.
+            if name in rows and "'2" not in name and cost <= whole and rows[name]["ncalls"]:
+                self.assertEqual(rows[name]["cumtime"], cost, name)
+            if name in rows:
+                self.assertLessEqual(rows[name]["cumtime"], whole, name)
+        return rows
+
+    def test_plain(self):
+        path = self.record()
+        rows = self.compare(path)
+        # Inlined code is a function of the file it stands in.
+        self.assertEqual(rows["program.c:main"]["ncalls"], 1)
+        self.assertEqual(rows["inlined.h:work"]["ncalls"], 200)
+        self.assertEqual(rows["program.c:fib'2"]["ncalls"], 464)
+        self.assertEqual(rows["program.c:fib'2"]["pcalls"], 2)
+        self.assertEqual(rows["program.c:fib"]["line"], 3)
+        # Written and read again it is what it was.
+        done = self.sampled("convert", path, "-o", "again.callgrind")
+        self.assertEqual(done.returncode, cli.DONE, done.stderr)
+        again, _ = self.ours("again.callgrind")
+        figures = lambda rows: {name: (row["tottime"], row["cumtime"]) for name, row in rows.items()}
+        self.assertEqual(figures(again), figures(rows))
+        self.assertEqual(self.annotated(self.path("again.callgrind"), "Ir", "no")[1], self.annotated(path, "Ir", "no")[1])
+
+    def test_instructions_jumps_and_several_events(self):
+        path = self.record("--dump-instr=yes", "--collect-jumps=yes", "--cache-sim=yes", "--branch-sim=yes")
+        self.compare(path)
+        self.assertIn("other events (--value): Dr Dw", self.sampled("report", path).stdout.decode())
+
+    def test_names_and_positions_in_full(self):
+        self.compare(self.record("--compress-strings=no", "--compress-pos=no"))
+
+    def test_several_parts(self):
+        path = self.record("--combine-dumps=yes", "--dump-after=work")
+        with open(path) as file:
+            self.assertIn("\npart: 200\n", file.read())
+        rows, report = self.ours(path)
+        self.assertEqual(rows["inlined.h:work"]["ncalls"], 200)
+        self.assertEqual(report["tottime"], sum(row["tottime"] for row in rows.values()))
+
+
 if __name__ == "__main__":
     unittest.main()
