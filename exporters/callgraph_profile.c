@@ -220,6 +220,7 @@ int callgraph_add_profile(struct callgraph *graph, const struct profile *profile
 
 	callgraph_set_unit(graph, strcmp(unit, "nanoseconds") == 0 ? "seconds"
 	                          : f.by == VALUE_SAMPLES          ? "samples"
+	                          : strcmp(unit, "count") == 0     ? profile->values[f.by].name
 	                                                           : unit);
 	graph->process = graph->function_count == 0 && profile->process_count == 1 ? profile->processes : NULL;
 	graph->has_samples = graph->function_count == 0 || graph->has_samples;

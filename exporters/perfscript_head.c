@@ -67,32 +67,63 @@ static bool take_time(struct span word, uint64_t *ret_ns)
 	return true;
 }
 
+/* Of a line without a time: whether the number that `later` took for its tid is the period, and what stands before says who it was. */
+static bool is_period(const struct perfscript_head *before, const struct perfscript_head *later)
+{
+	struct span rest = before->comm;
+
+	if (before->comm.bytes == 0 || later->pid)
+		return false;
+	span_word(&rest);
+	return before->pid || span_trim(rest).bytes == 0;
+}
+
+bool perfscript_is_frame(struct span line, struct span *ret_rest)
+{
+	struct span rest = line, address = span_word(&rest);
+
+	for (size_t i = 0; i < address.bytes; i++)
+		if (!is_digit(address.at[i]) && !(address.at[i] >= 'a' && address.at[i] <= 'f'))
+			return false;
+	*ret_rest = span_trim(rest);
+	return address.bytes > 0 && ret_rest->bytes > 0;
+}
+
 bool perfscript_head(struct span line, struct perfscript_head *ret_head)
 {
-	struct perfscript_head head = {.period = 1};
-	struct span rest = line, word, event;
+	struct perfscript_head head = {.period = 1}, before = head;
+	struct span rest = line, word, event, number = {0};
 	bool has_ids = false;
 
 	for (;;) {
+		struct perfscript_head taken = head;
+
 		word = span_word(&rest);
 		if (word.bytes == 0)
 			return false;
-		if (word.at > line.at && take_ids(word, &head)) {
+		if (word.at > line.at && take_ids(word, &taken)) {
+			before = head;
+			head = taken;
 			has_ids = true;
 			head.comm = (struct span){.at = line.at, .bytes = (size_t)(word.at - line.at)};
+			number = word;
 			continue;
 		}
 		head.has_time = has_ids && take_time(word, &head.time_ns);
 		if (head.has_time || (has_ids && word.bytes > 1 && word.at[word.bytes - 1] == ':'))
 			break;
+		if (word.at[0] != '[') /* the processor may stand between */
+			number.bytes = 0;
 	}
 	if (head.has_time) { /* the period, if it is there, and the event */
-		struct span number;
-
 		word = span_word(&rest);
 		number = word;
-		if (take_digits(&number, UINT64_MAX / 2, &head.period) && number.bytes == 0)
+		head.has_period = take_digits(&number, UINT64_MAX / 2, &head.period) && number.bytes == 0;
+		if (head.has_period)
 			word = span_word(&rest);
+	} else if (number.bytes > 0 && is_period(&before, &head)) {
+		head = before;
+		head.has_period = take_digits(&number, UINT64_MAX / 2, &head.period);
 	}
 	event = word;
 	if (event.bytes < 2 || event.at[event.bytes - 1] != ':')

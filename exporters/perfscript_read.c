@@ -6,8 +6,9 @@
  *           7f1debc70cf _PyType_Lookup+0x4f (/usr/lib/libpython3.11.so.1.0)
  *
  * pid/tid may be a tid alone, the processor and the period may lack, and without call chains the one frame stands on the same line. As
- * stackcollapse-perf.pl does, only samples of the first event are taken. The period is time where the event is a clock; else samples are
- * counted alone. */
+ * stackcollapse-perf.pl does, only samples of the first event are taken. The weight is the period: nanoseconds where the event is a clock, or
+ * else what the event counts. Without periods a sample of a clock is one interval, where the head (--header) tells it; else samples are counted
+ * alone. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -31,6 +32,8 @@ struct perf_reader {
 	struct buf frames; /* uint32_t, symbols of the sample at hand, leaf first */
 	char event[EVENT_BYTES_MAX];
 	bool is_clock, has_event, in_sample; /* in_sample: frames are taken */
+	bool is_weighted;                    /* by periods, or by interval_ns where there are none */
+	uint64_t interval_ns;                /* between samples of a clock, by the head; 0: it does not say */
 	bool is_deep;                        /* the sample at hand is cut */
 	uint32_t thread;
 	struct perfscript_head sample; /* its texts are not good any more */
@@ -106,14 +109,10 @@ static uint32_t frame_symbol(struct perf_reader *r, struct span name, struct spa
 /* ADDRESS SYMBOL+OFFSET (MODULE). False: it is no frame. */
 static bool add_frame(struct perf_reader *r, struct span line)
 {
-	struct span rest = line, address = span_word(&rest), module = {0};
+	struct span rest, module = {0};
 	uint32_t symbol;
 
-	for (size_t i = 0; i < address.bytes; i++)
-		if (!is_digit(address.at[i]) && !(address.at[i] >= 'a' && address.at[i] <= 'f'))
-			return false;
-	rest = span_trim(rest);
-	if (address.bytes == 0 || rest.bytes == 0)
+	if (!perfscript_is_frame(line, &rest))
 		return false;
 	if (rest.at[rest.bytes - 1] == ')') {
 		size_t open = rest.bytes;
@@ -157,15 +156,29 @@ static void end_sample(struct perf_reader *r)
 		node = builder_child(r->to, r->thread, node, symbols[i], 0);
 	if (sample->has_time) {
 		builder_run(r->to, r->thread, node, sample->time_ns, sample->time_ns, 1,
-		            r->is_clock ? sample->period : 0, r->is_clock ? STATUS_RUNNABLE : 0);
+		            r->is_weighted ? sample->period : 0, r->is_clock ? STATUS_RUNNABLE : 0);
 	} else {
-		values[VALUE_WALL] = r->is_clock ? sample->period : 0;
-		values[VALUE_RUNNABLE] = values[VALUE_WALL];
+		values[VALUE_WALL] = r->is_weighted ? sample->period : 0;
+		values[VALUE_RUNNABLE] = r->is_clock ? values[VALUE_WALL] : 0;
 		builder_add(r->to, r->thread, node, values);
 		r->untimed++;
 	}
 	r->good++;
 	r->deep += r->is_deep;
+}
+
+/* The first sample says what the weight is. */
+static void choose_weight(struct perf_reader *r, const struct perfscript_head *sample)
+{
+	r->is_clock = is_clock(sample->event);
+	r->is_weighted = sample->has_period || (r->is_clock && r->interval_ns);
+	if (r->is_clock)
+		builder_profile(r->to)->mode = "cpu";
+	if (!r->is_weighted)
+		return;
+	builder_value(r->to, r->is_clock ? "cpu" : r->event, r->is_clock ? "nanoseconds" : "count", VALUE_WALL);
+	if (r->is_clock)
+		builder_value(r->to, "runnable", "nanoseconds", VALUE_RUNNABLE);
 }
 
 static void begin_sample(struct perf_reader *r, const struct perfscript_head *sample)
@@ -178,12 +191,7 @@ static void begin_sample(struct perf_reader *r, const struct perfscript_head *sa
 		r->has_event = true;
 		memcpy(r->event, sample->event.at, bytes);
 		r->event[bytes] = '\0';
-		r->is_clock = is_clock(sample->event);
-		if (r->is_clock) {
-			builder_profile(r->to)->mode = "cpu";
-			builder_value(r->to, "cpu", "nanoseconds", VALUE_WALL);
-			builder_value(r->to, "runnable", "nanoseconds", VALUE_RUNNABLE);
-		}
+		choose_weight(r, sample);
 	}
 	if (strlen(r->event) != bytes || memcmp(r->event, sample->event.at, bytes) != 0) {
 		r->other_events++;
@@ -195,9 +203,30 @@ static void begin_sample(struct perf_reader *r, const struct perfscript_head *sa
 	}
 	r->in_sample = true;
 	r->sample = *sample;
+	if (!sample->has_period && r->is_clock && r->interval_ns)
+		r->sample.period = r->interval_ns;
 	if (r->sample.period > UINT64_MAX / 2 / (r->good + 1)) /* sums do not overflow */
 		r->sample.period = 0;
 	add_frame(r, sample->rest);
+}
+
+/* "# event : name = cpu-clock, …, { sample_period, sample_freq } = 4000, …, freq = 1, …": how often the first event, if it is a clock, is sampled. */
+static void read_event(struct perf_reader *r, struct span line)
+{
+	static const char begins[] = "# event : name = ", sampled[] = "{ sample_period, sample_freq } = ";
+	const char *at = memmem(line.at, line.bytes, sampled, sizeof(sampled) - 1);
+	const char *end = line.at + line.bytes;
+	uint64_t number = 0;
+
+	if (r->interval_ns || r->has_event || !at || !span_begins(line, begins) ||
+	    !is_clock(span_behind(line, sizeof(begins) - 1)))
+		return;
+	for (at += sizeof(sampled) - 1; at < end && is_digit(*at) && number < UINT32_MAX; at++)
+		number = number * 10 + (uint64_t)(*at - '0');
+	if (memmem(line.at, line.bytes, ", freq = 1", 10))
+		number = number ? NS_PER_S / number : 0;
+	r->interval_ns = number;
+	builder_profile(r->to)->interval_ns = number;
 }
 
 static void read_line(struct perf_reader *r)
@@ -208,7 +237,7 @@ static void read_line(struct perf_reader *r)
 	if (line.bytes == 0) {
 		end_sample(r);
 	} else if (line.at[0] == '#') {
-		return;
+		read_event(r, line);
 	} else if (r->in_sample && is_blank(line.at[0]) && add_frame(r, line)) {
 		return;
 	} else if (perfscript_head(line, &sample)) {
@@ -266,18 +295,25 @@ int perfscript_read(struct input *from, struct builder *to, struct fault *fault)
 	return 0;
 }
 
-/* The first line that is no comment is a sample's. */
+/* The first line that is no comment is a sample's, with its time, or with a frame on the next line. */
 bool perfscript_detect(const unsigned char *head, size_t bytes)
 {
 	const char *at = (const char *)head, *end = at + bytes, *stop;
 	struct perfscript_head sample;
+	struct span line, rest;
 
 	if (bytes > 12 && memcmp(at, "# ========\n#", 12) == 0) /* perf script --header */
 		return true;
 	while (at < end && (*at == '#' || *at == '\n') && (stop = memchr(at, '\n', (size_t)(end - at))) != NULL)
 		at = stop + 1;
 	stop = at < end ? memchr(at, '\n', (size_t)(end - at)) : NULL;
-	return at < end &&
-	       perfscript_head((struct span){.at = at, .bytes = (size_t)((stop ? stop : end) - at)}, &sample) &&
-	       sample.has_time;
+	line = (struct span){.at = at, .bytes = (size_t)((stop ? stop : end) - at)};
+	if (at == end || !perfscript_head(line, &sample))
+		return false;
+	if (sample.has_time || !stop)
+		return sample.has_time;
+	at = stop + 1;
+	stop = memchr(at, '\n', (size_t)(end - at));
+	line = (struct span){.at = at, .bytes = (size_t)((stop ? stop : end) - at)};
+	return line.bytes > 0 && is_blank(line.at[0]) && perfscript_is_frame(line, &rest);
 }

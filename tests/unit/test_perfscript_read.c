@@ -65,7 +65,8 @@ Test(perf, other_events_and_bad_lines)
 
 	cr_assert_eq(note_of(p, "other_events"), 1);
 	cr_assert_eq(note_of(p, "bad_lines"), 2);
-	cr_assert_eq(profile_weight(p), VALUE_SAMPLES, "cycles are no time");
+	cr_assert_str_eq(p->values[profile_weight(p)].name, "cycles:u", "cycles are no time");
+	cr_assert_str_eq(p->values[profile_weight(p)].unit, "count");
 	expect(p, "thread 1 \"a\";f (x:0) 4\nthread 1 \"a\" 1\n");
 	profile_free(p);
 }
@@ -114,7 +115,8 @@ Test(perf, what_looks_like_it)
 {
 	static const char *const yes[] = {"a 1 1.0: 7 cycles:\n", "# ========\n# captured on",
 	                                  "\n\n#x\na 1 [000] d..1. 1.0: cycles: \n"};
-	static const char *const no[] = {"", "a;b 3\n", "a 1 cycles: \n", "a 1.0: 7 cycles:\n", "{\"a\": 1.0: x:"};
+	static const char *const no[] = {
+		"a 1 cycles: \n1 f (x)\n", "", "a;b 3\n", "a 1 cycles: \n", "a 1.0: 7 cycles:\n", "{\"a\": 1.0: x:"};
 
 	for (size_t i = 0; i < sizeof(yes) / sizeof(yes[0]); i++)
 		cr_assert(format_by_name("perf")->detect((const unsigned char *)yes[i], strlen(yes[i])), "%s", yes[i]);
@@ -141,4 +143,51 @@ Test(perf, damaged)
 {
 	read_damaged("perf", text, strlen(text));
 	read_damaged("perf", "a 1 1.4: 5 cycles:u:      5f f+0x3 (x)\n", 39);
+}
+
+/* Of events that are no clock the periods weigh; a clock without periods counts intervals. */
+Test(perfscript_read, periods)
+{
+	struct profile *p = read_text("perf", "x 1/1 100.000001:          1 cycles: \n\t 400 start (/bin/x)\n\n"
+	                                      "x 1/1 100.001001:    1000000 cycles: \n\t 500 work (/bin/x)\n\n");
+
+	cr_assert_eq(profile_sum(p, VALUE_SAMPLES), 2);
+	cr_assert_eq(profile_sum(p, profile_weight(p)), 1000001);
+	cr_assert_eq(p->threads[0].nodes[2].self[profile_weight(p)], 1000000);
+	profile_free(p);
+	p = read_text("perf",
+	              "x 1/1 1.0: cpu-clock: \n\t 400 f (/bin/x)\n\nx 1/1 2.0: cpu-clock: \n\t 400 g (/bin/x)\n\n");
+	cr_assert_eq(profile_weight(p), VALUE_SAMPLES, "how long an interval is stands nowhere");
+	cr_assert_eq(profile_sum(p, VALUE_SAMPLES), 2);
+	profile_free(p);
+	p = read_text(
+		"perf",
+		"# ========\n# event : name = cpu-clock, , id = { 1 }, type = 1, { sample_period, sample_freq } = 100, "
+		"sample_type = IP|TID, disabled = 1, freq = 1, mmap = 1\n# ========\n"
+		"x 1/1 1.0: cpu-clock: \n\t 400 f (/bin/x)\n\n");
+	cr_assert_eq(p->interval_ns, 10000000);
+	cr_assert_eq(profile_sum(p, VALUE_WALL), 10000000);
+	profile_free(p);
+}
+
+/* perf script -F comm,tid,event,ip,sym,dso, and with periods. */
+Test(perfscript_read, without_times)
+{
+	struct profile *p = read_text("perf", "java 19983 cycles:\n\t 400 f (/bin/x)\n\t 500 main (/bin/x)\n\n"
+	                                      "java 19983 cycles:\n\t 400 f (/bin/x)\n\t 500 main (/bin/x)\n");
+
+	cr_assert_eq(profile_sum(p, VALUE_SAMPLES), 2);
+	cr_assert_eq(p->threads[0].tid, 19983);
+	cr_assert_str_eq(p->threads[0].name, "java");
+	cr_assert_eq(p->threads[0].node_count, 3);
+	profile_free(p);
+	p = read_text("perf", "my prog 12/14 [001] 7 cycles:\n\t 400 f (/bin/x)\n");
+	cr_assert_eq(p->threads[0].tid, 14);
+	cr_assert_str_eq(p->threads[0].name, "my prog");
+	cr_assert_eq(profile_sum(p, profile_weight(p)), 7);
+	profile_free(p);
+	p = read_text("perf", "prog 14 7 cycles:\n\t 400 f (/bin/x)\n");
+	cr_assert_eq(p->threads[0].tid, 14);
+	cr_assert_eq(profile_sum(p, profile_weight(p)), 7);
+	profile_free(p);
 }
