@@ -17,7 +17,7 @@
 #include "exporters/line_costs.h"
 
 struct call_sums {
-	uint64_t primitive_calls, calls;
+	int64_t primitive_calls, calls; /* of each function or call -1 where they are unknown, as pyinstrument writes it: sums of that are as in pstats */
 	double self_s;  /* pstats' tottime: in the function itself */
 	double total_s; /* pstats' cumtime: with what it calls; recursion counts once */
 };

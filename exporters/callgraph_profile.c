@@ -51,8 +51,8 @@ static struct call_sums sums_of(const struct folding *f, uint32_t n, bool is_ope
 	const uint64_t *totals = f->totals + (size_t)n * VALUE_COUNT;
 
 	return (struct call_sums){
-		.primitive_calls = is_open ? 0 : totals[VALUE_SAMPLES],
-		.calls = totals[VALUE_SAMPLES],
+		.primitive_calls = is_open ? 0 : (int64_t)totals[VALUE_SAMPLES],
+		.calls = (int64_t)totals[VALUE_SAMPLES],
 		.self_s = (double)f->tree->nodes[n].self[f->by] * f->scale,
 		.total_s = is_open ? 0 : (double)totals[f->by] * f->scale,
 	};
@@ -131,7 +131,7 @@ static int enter(struct folding *f, uint32_t n)
 			return -ENOMEM;
 		sums = sums_of(f, n, f->open_edges[index] > 0);
 		call_sums_add(&edge->sums, &sums);
-		edge->outer_samples += outer.primitive_calls;
+		edge->outer_samples += (uint64_t)outer.primitive_calls;
 		edge->outer_s += outer.total_s;
 		edge->outer_cpu_ns += outer_cpu_ns;
 		f->open_edges[index]++;
@@ -183,8 +183,8 @@ static int add_empty_stacks(struct folding *f)
 	if (index == INTERN_FAILED)
 		return -ENOMEM;
 	function = &f->graph->functions[index];
-	sums = (struct call_sums){.primitive_calls = sum.self[VALUE_SAMPLES],
-	                          .calls = sum.self[VALUE_SAMPLES],
+	sums = (struct call_sums){.primitive_calls = (int64_t)sum.self[VALUE_SAMPLES],
+	                          .calls = (int64_t)sum.self[VALUE_SAMPLES],
 	                          .self_s = (double)sum.self[f->by] * f->scale,
 	                          .total_s = (double)sum.self[f->by] * f->scale};
 	call_sums_add(&function->sums, &sums);

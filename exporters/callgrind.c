@@ -159,11 +159,18 @@ static void put_function(struct callgrind *c, uint32_t function, const char *fil
 	c->file_known[f->file] = c->known[function] = true;
 }
 
-static void put_call(struct callgrind *c, uint32_t callee, uint64_t calls, uint32_t line, struct cost cost)
+/* calls: 1 where they are unknown. */
+static void put_call(struct callgrind *c, uint32_t callee, int64_t calls, uint32_t line, struct cost cost)
 {
 	put_function(c, callee, "cfi", "cfn");
-	writer_printf(c->to, "calls=%" PRIu64 " %" PRIu32 "\n", calls ? calls : 1, c->graph->functions[callee].line);
+	writer_printf(c->to, "calls=%" PRId64 " %" PRIu32 "\n", calls > 0 ? calls : 1,
+	              c->graph->functions[callee].line);
 	put_cost(c, line, cost);
+}
+
+static uint64_t counted(int64_t calls)
+{
+	return calls > 0 ? (uint64_t)calls : 0;
 }
 
 static uint64_t left_of(uint64_t whole, uint64_t part)
@@ -192,13 +199,13 @@ static void put_root(struct callgrind *c)
 	put_cost(c, 0, (struct cost){0});
 	for (uint32_t i = 0; i < graph->function_count && !c->to->err; i++) {
 		const struct call_sums *sums = &graph->functions[i].sums;
-		struct cost rest = {.samples = left_of(sums->primitive_calls, called[i].samples),
+		struct cost rest = {.samples = left_of(counted(sums->primitive_calls), called[i].samples),
 		                    .weight = left_of(whole(c, sums->total_s), called[i].weight),
 		                    .cpu_ns = left_of(graph->functions[i].cpu_total_ns, called[i].cpu_ns)};
 
 		if ((graph->has_samples && rest.samples) || (c->has_weight && rest.weight) ||
 		    (graph->has_cpu && rest.cpu_ns))
-			put_call(c, i, graph->has_samples ? rest.samples : sums->primitive_calls, 0, rest);
+			put_call(c, i, graph->has_samples ? (int64_t)rest.samples : sums->primitive_calls, 0, rest);
 	}
 	free(called);
 }
@@ -226,7 +233,8 @@ static void put_edge(struct callgrind *c, uint32_t index)
 	if (count == 0)
 		put_call(c, edge->callee, edge->sums.calls, c->graph->functions[edge->caller].line, rest);
 	for (uint32_t i = 0; i < count; i++)
-		put_call(c, edge->callee, rows[i].calls, rows[i].line, take_part(&rest, &rows[i], i + 1 == count));
+		put_call(c, edge->callee, (int64_t)rows[i].calls, rows[i].line,
+		         take_part(&rest, &rows[i], i + 1 == count));
 }
 
 static void put_body(struct callgrind *c)

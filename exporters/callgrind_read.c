@@ -143,7 +143,7 @@ static int add_root_call(struct reader *r, const struct callgrind_cost *cost)
 
 	callgraph_give_sums(r->graph, r->callee);
 	callee->sums.total_s += (double)cost->weight * r->columns.scale;
-	callee->sums.primitive_calls += cost->samples;
+	callee->sums.primitive_calls += (int64_t)cost->samples;
 	callee->cpu_total_ns += cost->cpu_ns;
 	return 0;
 }
@@ -167,8 +167,8 @@ static int add_call(struct reader *r, const struct callgrind_cost *cost)
 	if (!edge)
 		return no_memory(r);
 	callgraph_give_sums(r->graph, r->callee);
-	edge->sums.calls += r->calls;
-	edge->sums.primitive_calls += is_recursive ? 0 : r->calls;
+	edge->sums.calls += (int64_t)r->calls;
+	edge->sums.primitive_calls += is_recursive ? 0 : (int64_t)r->calls;
 	edge->sums.total_s += seconds;
 	edge->outer_s += is_recursive ? 0 : seconds;
 	edge->outer_samples += cost->samples;
@@ -423,7 +423,7 @@ static int add_totals(struct reader *r)
 		struct callgraph_function *callee = &graph->functions[edge->callee];
 
 		callee->sums.calls += edge->sums.calls;
-		callee->sums.primitive_calls += r->is_ours ? edge->outer_samples : edge->sums.primitive_calls;
+		callee->sums.primitive_calls += r->is_ours ? (int64_t)edge->outer_samples : edge->sums.primitive_calls;
 		callee->cpu_total_ns += edge->outer_cpu_ns;
 		called[edge->callee].any |= edge->sums.primitive_calls > 0;
 		called[edge->callee].s += edge->outer_s;

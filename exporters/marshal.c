@@ -247,9 +247,21 @@ static int take_by_type(struct marshal *m, unsigned type, struct marshal_value *
 	case MARSHAL_DICT:
 		value->kind = MARSHAL_IS_DICT;
 		return 0;
+	case MARSHAL_CODE:
+		value->kind = MARSHAL_IS_CODE;
+		return 0;
 	default:
 		return marshal_wrong(m, "a value is of a type that such files do not have");
 	}
+}
+
+int marshal_add_slot(struct marshal *m, struct marshal_value *value)
+{
+	value->slot = (uint32_t)(m->slots.bytes / sizeof(*value));
+	if (value->slot >= SLOTS_MAX)
+		return marshal_wrong(m, "too many values are referred to");
+	buf_add(&m->slots, value, sizeof(*value));
+	return m->slots.err ? no_memory(m) : 0;
 }
 
 int marshal_next(struct marshal *m, struct marshal_value *ret_value)
@@ -263,16 +275,11 @@ int marshal_next(struct marshal *m, struct marshal_value *ret_value)
 		err = take_by_type(m, type, &value);
 	if (err)
 		return err;
-	if (byte & MARSHAL_FLAG_REF && type != MARSHAL_REF && type != MARSHAL_NULL) {
-		value.slot = (uint32_t)(m->slots.bytes / sizeof(value));
-		if (value.slot >= SLOTS_MAX)
-			return marshal_wrong(m, "too many values are referred to");
-		buf_add(&m->slots, &value, sizeof(value));
-		if (m->slots.err)
-			return no_memory(m);
-	}
-	*ret_value = value;
-	return 0;
+	if (byte & MARSHAL_FLAG_REF && type != MARSHAL_REF && type != MARSHAL_NULL)
+		err = marshal_add_slot(m, &value);
+	if (!err)
+		*ret_value = value;
+	return err;
 }
 
 void marshal_remember(struct marshal *m, uint32_t slot, uint32_t index)

@@ -27,6 +27,15 @@ enum marshal_type {
 	MARSHAL_TUPLE = '(',
 	MARSHAL_SMALL_TUPLE = ')',
 	MARSHAL_DICT = '{',
+	MARSHAL_LIST = '[',
+	MARSHAL_SET = '<',
+	MARSHAL_FROZENSET = '>',
+	MARSHAL_CODE = 'c',
+	MARSHAL_COMPLEX = 'x', /* in decimal, as MARSHAL_FLOAT */
+	MARSHAL_BINARY_COMPLEX = 'y',
+	MARSHAL_SLICE = ':', /* start, stop, step: 3.14 */
+	MARSHAL_ELLIPSIS = '.',
+	MARSHAL_STOP_ITERATION = 'S',
 	MARSHAL_REF = 'r', /* the nth value that had the flag: version 3 and later */
 	MARSHAL_FLAG_REF = 0x80,
 };

@@ -2,6 +2,7 @@
 /* pstats files: see pstats.h. Read are those of cProfile and profile of any Python, of Python 3.15's sampling profiler, and ours. The shape
  * is fixed, so depth is bounded by it. */
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -59,17 +60,50 @@ static int take_text(struct reader *r, uint32_t *ret_text)
 	return err;
 }
 
-static int take_count(struct reader *r, uint64_t *ret_count)
+/* The third item of a key: a text, or what python -m profile ran, a code object. Its address is of no use, so it is left out. */
+static int take_name(struct reader *r, uint32_t *ret_text)
+{
+	struct text_set *texts = &r->marshal.texts;
+	uint32_t name = 0, file = 0, line = 0;
+	struct marshal_value value;
+	struct buf text = {0};
+	size_t bytes;
+	const char *part;
+	int err = marshal_next(&r->marshal, &value);
+
+	if (!err && value.kind == MARSHAL_IS_TEXT)
+		*ret_text = value.index;
+	else if (!err && value.kind != MARSHAL_IS_CODE)
+		err = wrong(r, "a name is no text");
+	if (err || value.kind == MARSHAL_IS_TEXT)
+		return err;
+	err = marshal_skip_code(&r->marshal, &name, &file, &line);
+	if (err)
+		return err;
+	buf_puts(&text, "<code object ");
+	part = text_set_get(texts, name, &bytes);
+	buf_add(&text, part, bytes);
+	buf_puts(&text, ", file \"");
+	part = text_set_get(texts, file, &bytes);
+	buf_add(&text, part, bytes);
+	buf_printf(&text, "\", line %" PRIu32 ">", line);
+	*ret_text = text.err ? INTERN_FAILED : text_set_add(texts, text.data, text.bytes);
+	buf_release(&text);
+	return *ret_text == INTERN_FAILED ? no_memory(r) : 0;
+}
+
+/* -1: nobody counted. */
+static int take_count(struct reader *r, int64_t *ret_count)
 {
 	struct marshal_value value;
 	int err = marshal_next(&r->marshal, &value);
 
 	if (!err && value.kind != MARSHAL_IS_NUMBER)
 		err = wrong(r, "a count is no whole number");
-	if (!err && value.number < 0)
+	if (!err && value.number < -1)
 		err = wrong(r, "a count is below 0");
 	if (!err)
-		*ret_count = (uint64_t)value.number;
+		*ret_count = value.number;
 	return err;
 }
 
@@ -111,7 +145,7 @@ static int take_key_items(struct reader *r, uint32_t items, int64_t *ret_functio
 	if (!err && line.kind != MARSHAL_IS_NUMBER)
 		err = wrong(r, "a line is no whole number");
 	if (!err)
-		err = take_text(r, &name_text);
+		err = take_name(r, &name_text);
 	if (err)
 		return err;
 	if (line.number < 0 || line.number > UINT32_MAX)
@@ -167,7 +201,7 @@ static int take_caller(struct reader *r, const struct call_sums *callee, struct 
 		double share = callee->calls > 0 ? (double)value.number / (double)callee->calls : 0;
 
 		r->graph->edges_are_counts = true;
-		ret_sums->calls = ret_sums->primitive_calls = (uint64_t)value.number;
+		ret_sums->calls = ret_sums->primitive_calls = value.number;
 		ret_sums->total_s = callee->total_s * (share > 1 ? 1 : share);
 		return 0;
 	}

@@ -29,23 +29,23 @@ static void put_u32(struct writer *to, uint32_t value)
 	writer_add(to, bytes, sizeof(bytes));
 }
 
-static void put_int(struct writer *to, uint64_t value)
+static void put_int(struct writer *to, int64_t value)
 {
 	unsigned char bytes[2];
 	uint32_t digits = 0;
 
-	if (value <= INT32_MAX) {
+	if (value < 0 || value <= INT32_MAX) { /* -1: unknown */
 		writer_putc(to, MARSHAL_INT);
-		put_u32(to, (uint32_t)value);
+		put_u32(to, value < 0 ? UINT32_MAX : (uint32_t)value);
 		return;
 	}
-	for (uint64_t left = value; left > 0; left >>= 15)
+	for (int64_t left = value; left > 0; left >>= 15)
 		digits++;
 	writer_putc(to, MARSHAL_LONG);
 	put_u32(to, digits);
 	for (; value > 0; value >>= 15) {
-		bytes[0] = value & 0xff;
-		bytes[1] = value >> 8 & 0x7f;
+		bytes[0] = (unsigned char)(value & 0xff);
+		bytes[1] = (unsigned char)(value >> 8 & 0x7f);
 		writer_add(to, bytes, sizeof(bytes));
 	}
 }

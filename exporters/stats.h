@@ -26,7 +26,7 @@ struct stats {
 	uint32_t count;           /* of them */
 	bool is_sorted;           /* false: they are in the profile's order */
 	struct buf order;         /* "internal time, function name" */
-	uint64_t calls, primitive_calls;
+	int64_t calls, primitive_calls;
 };
 
 /* 0 or -ENOMEM. */

@@ -28,7 +28,7 @@ static void add_number(struct writer *to, double value, const char *otherwise)
 	writer_puts(to, text);
 }
 
-static double per(double seconds, uint64_t count)
+static double per(double seconds, int64_t count)
 {
 	return count ? seconds / (double)count : (double)NAN;
 }
@@ -46,10 +46,10 @@ static void add_double(struct writer *to, const char *key, double value)
 	add_number(to, value, "null");
 }
 
-static void add_count(struct writer *to, const char *key, uint64_t count)
+static void add_count(struct writer *to, const char *key, int64_t count)
 {
 	add_key(to, key);
-	writer_u64(to, count);
+	writer_printf(to, "%" PRId64, count);
 }
 
 static void add_string(struct writer *to, const char *key, const char *text)
@@ -207,7 +207,7 @@ static void add_csv_function(struct writer *to, const struct stats_view *v, uint
 	const double times[] = {f->sums.self_s, per(f->sums.self_s, f->sums.calls), f->sums.total_s,
 	                        per(f->sums.total_s, f->sums.primitive_calls)};
 
-	writer_printf(to, "%" PRIu64 ",%" PRIu64 ",", f->sums.calls, f->sums.primitive_calls);
+	writer_printf(to, "%" PRId64 ",%" PRId64 ",", f->sums.calls, f->sums.primitive_calls);
 	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
 		add_number(to, times[i], "");
 		writer_putc(to, ',');
@@ -233,7 +233,7 @@ static void add_csv_calls(struct writer *to, const struct stats_view *v, const s
 		add_csv_place(to, v, function);
 		writer_putc(to, ',');
 		add_csv_place(to, v, callers ? edge->caller : edge->callee);
-		writer_printf(to, ",%" PRIu64 ",%" PRIu64 ",", edge->sums.calls, edge->sums.primitive_calls);
+		writer_printf(to, ",%" PRId64 ",%" PRId64 ",", edge->sums.calls, edge->sums.primitive_calls);
 		add_number(to, edge->sums.self_s, "");
 		writer_putc(to, ',');
 		add_number(to, edge->sums.total_s, "");

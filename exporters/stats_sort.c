@@ -127,7 +127,7 @@ static int compare_times(double a, double b)
 	return (a < b) - (a > b);
 }
 
-static int compare_counts(uint64_t a, uint64_t b)
+static int compare_counts(int64_t a, int64_t b)
 {
 	return (a < b) - (a > b);
 }
@@ -147,9 +147,9 @@ static int compare_by(const struct stats *s, enum stats_key key, uint32_t left, 
 	case STATS_TIME:
 		return compare_times(a->sums.self_s, b->sums.self_s);
 	case STATS_ON_CPU:
-		return compare_counts(a->cpu_ns, b->cpu_ns);
+		return compare_counts((int64_t)a->cpu_ns, (int64_t)b->cpu_ns);
 	case STATS_GIL:
-		return compare_counts(a->gil_ns, b->gil_ns);
+		return compare_counts((int64_t)a->gil_ns, (int64_t)b->gil_ns);
 	case STATS_FILE:
 		return stats_compare_files(s, left, right);
 	case STATS_LINE:

@@ -30,7 +30,7 @@ static void add_time(struct writer *to, double seconds)
 		writer_printf(to, "%8.3f", seconds);
 }
 
-static void add_share(struct writer *to, double seconds, uint64_t count)
+static void add_share(struct writer *to, double seconds, int64_t count)
 {
 	if (count == 0)
 		writer_puts(to, INDENT);
@@ -49,14 +49,14 @@ static void add_safe(struct writer *to, const char *text)
 }
 
 /* "3/1": all calls, and the primitive ones where they are fewer. */
-static void add_counts(struct writer *to, int width, uint64_t all, uint64_t primitive)
+static void add_counts(struct writer *to, int width, int64_t all, int64_t primitive)
 {
 	char text[48];
 
 	if (all == primitive)
-		snprintf(text, sizeof(text), "%" PRIu64, all);
+		snprintf(text, sizeof(text), "%" PRId64, all);
 	else
-		snprintf(text, sizeof(text), "%" PRIu64 "/%" PRIu64, all, primitive);
+		snprintf(text, sizeof(text), "%" PRId64 "/%" PRId64, all, primitive);
 	writer_printf(to, "%*s", width, text);
 }
 
@@ -131,10 +131,10 @@ static void add_totals(const struct stats_view *v, struct writer *to)
 	writer_puts(to, v->files);
 	if (*v->files)
 		writer_putc(to, '\n');
-	writer_printf(to, INDENT " %" PRIu64 " %s ", s->calls,
+	writer_printf(to, INDENT " %" PRId64 " %s ", s->calls,
 	              s->graph->from_samples ? "frames sampled" : "function calls");
 	if (s->calls != s->primitive_calls)
-		writer_printf(to, "(%" PRIu64 " primitive %s) ", s->primitive_calls,
+		writer_printf(to, "(%" PRId64 " primitive %s) ", s->primitive_calls,
 		              s->graph->from_samples ? "ones" : "calls");
 	writer_puts(to, "in ");
 	if (isnan(s->graph->sampled_s))
@@ -260,7 +260,7 @@ static void add_heading(const struct stats *stats, unsigned width, const char *w
 static void add_count(const struct stats *stats, const struct callgraph_edge *edge, uint32_t other, struct writer *to)
 {
 	add_name(to, stats, other);
-	writer_printf(to, "(%" PRIu64 ") ", edge->sums.calls);
+	writer_printf(to, "(%" PRId64 ") ", edge->sums.calls);
 	add_time(to, stats->graph->functions[other].sums.total_s);
 	writer_putc(to, '\n');
 }

@@ -52,6 +52,30 @@ assert "function calls" in out.getvalue()
 json.dump({"functions": len(before), "total": total}, sys.stdout)
 """
 
+# A program whose code holds constants of all kinds, and code in code.
+PROGRAM = r"""
+def work(n):
+    def generate():
+        for i in range(n):
+            yield i, 1j, 2.5, b"bytes", (1, (None, "x", 3 ** 40)), ..., True
+    return [len(str(each)) for each in generate() if each[0] not in {1, 2, 3}]
+class Some:
+    "text"
+    def method(self, *, key=...): return lambda value: value in ("a", "b")
+for i in range(3):
+    work(20)
+    Some().method()("a")
+"""
+
+# The figures of a file, without what differs in each run.
+FIGURES = r"""
+import json, pstats, re, sys
+stats = pstats.Stats(sys.argv[1])
+json.dump([["~" if func[0] == "~" and func[1] == 0 else func[0], func[1],
+            func[2] if isinstance(func[2], str) else re.sub(" at 0x[0-9a-f]+", "", repr(func[2])), *value[:4]]
+           for func, value in stats.stats.items()], sys.stdout)
+"""
+
 # Profiles a program with cProfile (and profile), and writes what came of it in every version of marshal.
 MAKE = r"""
 import cProfile, json, marshal, profile, pstats, sys
@@ -145,6 +169,21 @@ class EveryPython(callgraphs.Profiles):
             done = self.sampled("convert", path, "-o", re.sub(r"\.in2?$", ".pstats", path))
             self.assertEqual((done.returncode, done.stderr), (cli.DONE, b""))
         self.assertEqual(int(in_python(python, COMPARE, inside)), len(files) - 1)
+
+    def check_profile_module(self, python):
+        """What python -m profile -o writes has a code object, of this version's own make, in a function's name."""
+        outside, inside = self.place(python)
+        with open(outside + "/program.py", "w") as file:
+            file.write(PROGRAM)
+        subprocess.run(python.argv + ["-m", "profile", "-o", inside + "/out.pstats", inside + "/program.py"], check=True, timeout=120,
+                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        wanted = json.loads(in_python(python, FIGURES, inside + "/out.pstats"))
+        done = self.sampled("report", outside + "/out.pstats", "--json")
+        self.assertEqual((done.returncode, done.stderr), (cli.DONE, b""))
+        functions = json.loads(done.stdout)["functions"]
+        own = sorted([f["file"], f["line"], f["function"], f["pcalls"], f["ncalls"], f["tottime"], f["cumtime"]] for f in functions)
+        self.assertEqual(own, sorted(wanted))
+        self.assertTrue(any(f["function"].startswith("<code object <module>, file \"") for f in functions))
 
 
 @support.needs_python

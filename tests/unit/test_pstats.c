@@ -56,7 +56,7 @@ static void make_golden(struct callgraph *graph)
 	graph->sampled_s = 1.5;
 }
 
-static void expect_sums(const struct call_sums *sums, uint64_t primitive, uint64_t calls, double self_s, double total_s)
+static void expect_sums(const struct call_sums *sums, int64_t primitive, int64_t calls, double self_s, double total_s)
 {
 	cr_assert_eq(sums->primitive_calls, primitive);
 	cr_assert_eq(sums->calls, calls);
@@ -350,14 +350,16 @@ Test(pstats, malformed_is_refused_and_said)
 	REFUSE("{)\3z\1az\1b", "a line is no whole number");
 	REFUSE("{)\3z\1ai\1\0\0\0z\1f)\4", "a function's values are not five");
 	REFUSE("{)\3z\1ai\1\0\0\0z\1f)\5" HALF, "a count is no whole number");
-	REFUSE("{)\3z\1ai\1\0\0\0z\1f)\5i\xff\xff\xff\xff", "a count is below 0");
+	REFUSE("{)\3z\1ai\1\0\0\0z\1f)\5i\xfe\xff\xff\xff", "a count is below 0");
 	REFUSE("{)\3z\1ai\1\0\0\0z\1f)\5i\1\0\0\0i\1\0\0\0g\0\0\0\0\0\0\xf8\x7f", "no finite number"); /* NaN */
 	REFUSE("{)\3z\1ai\1\0\0\0z\1f)\5i\1\0\0\0i\1\0\0\0f\3abc", "a number cannot be read");
 	REFUSE("{)\3z\1ai\1\0\0\0z\1f)\5i\1\0\0\0i\1\0\0\0" ONE ONE "N", "callers are no dictionary");
 	REFUSE("{)\3z\1ai\1\0\0\0z\1f)\5i\1\0\0\0i\1\0\0\0" ONE ONE "{)\3z\1ai\1\0\0\0z\1f)\3",
 	       "a caller's values are not four");
 	REFUSE("{)\1z\1a{", "type that such files do not have");
-	REFUSE("{c", "type that such files do not have");
+	REFUSE("{[", "type that such files do not have");
+	REFUSE("{c", "a key is no function");
+	REFUSE("{)\3z\1ai\1\0\0\0c", "of no Python that is known");
 	REFUSE("{)\3u\xff\xff\xff\xff", "a text is too long");
 	REFUSE("{)\3u\xff\xff\1\0abc", "ends too early");
 	REFUSE("{)\3z\1al\xff\xff\xff\x7f", "a number is too long");
@@ -408,4 +410,21 @@ Test(pstats, the_same_key_twice)
 	expect_sums(&graph_function(&graph, "main")->sums, 2, 2, 1, 3);
 	callgraph_release(&graph);
 	REFUSE(huge, "times are too large");
+}
+
+/* pyinstrument's files do not know how often functions were called. */
+Test(pstats, calls_that_nobody_counted)
+{
+	static const char file[] = "{)\3z\1ai\1\0\0\0z\1f)\5i\xff\xff\xff\xffi\xff\xff\xff\xff" HALF HALF "{00";
+	struct callgraph graph;
+	struct fault fault;
+	size_t bytes;
+	char *text;
+
+	cr_assert_eq(read_graph(file, sizeof(file) - 1, "pstats", &graph, &fault), 0, "%s", fault.why);
+	expect_sums(&graph_function(&graph, "f")->sums, -1, -1, 0.5, 0.5);
+	text = written_graph(&graph, "pstats", &bytes);
+	cr_assert_not_null(memmem(text, bytes, "i\xff\xff\xff\xffi\xff\xff\xff\xff", 10), "written as it was");
+	free(text);
+	callgraph_release(&graph);
 }
