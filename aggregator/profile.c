@@ -76,6 +76,11 @@ enum value_index profile_weight(const struct profile *profile)
 	return profile->values[VALUE_WALL].name ? VALUE_WALL : VALUE_SAMPLES;
 }
 
+enum value_index profile_counted(const struct profile *profile)
+{
+	return profile->uncounted ? profile_weight(profile) : VALUE_SAMPLES;
+}
+
 void values_add(uint64_t values[VALUE_COUNT], uint64_t count, uint64_t weight_ns, unsigned status)
 {
 	static const uint8_t status_values[][2] = {

@@ -114,6 +114,8 @@ struct profile {
 	struct note *notes;
 	uint32_t note_count;
 	bool imported; /* we did not sample it: there are no sampling facts, only notes */
+	/* VALUE_SAMPLES does not count samples that are worth the same, but calls, rows or objects: what has room for one number has the weight */
+	bool uncounted;
 	bool has_runs; /* the threads have their runs: it can be written in formats that need time order */
 	struct symbol *symbols;
 	uint32_t symbol_count;
@@ -156,6 +158,9 @@ enum state { STATE_GIL, STATE_GIL_WAIT, STATE_RUNNABLE, STATE_IDLE, STATE_UNKNOW
 
 /* How the time of these values splits into states, which add up to VALUE_WALL. */
 void values_states(const uint64_t values[VALUE_COUNT], uint64_t ret_states[STATE_COUNT]);
+
+/* What stands for a profile where there is room for whole numbers of one kind only: the samples, or, where these are uncounted, the weight. */
+enum value_index profile_counted(const struct profile *profile);
 
 /* Adds samples with this weight and STATUS_* bits to values; to a node's self values. */
 void values_add(uint64_t values[VALUE_COUNT], uint64_t count, uint64_t weight_ns, unsigned status);

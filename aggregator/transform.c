@@ -319,6 +319,7 @@ static void join_profile(struct profile *to, const struct profile *from)
 		to->sequence = from->sequence;
 	}
 	to->imported |= from->imported;
+	to->uncounted |= from->uncounted;
 	to->filtered += from->filtered;
 	to->omitted += from->omitted;
 	to->out_of_memory += from->out_of_memory;

@@ -65,6 +65,9 @@ static int check(void *self, char **inputs, int count, struct fault *fault)
 	err = output_choose_format(c->format_name, c->output, &c->format, fault);
 	if (!err && c->svg)
 		err = check_svg(c, fault);
+	if (!err && c->filters.value && c->format->needs == NEEDS_RUNS)
+		return fault_set(fault, -EINVAL, "", "--value: %s shows when things were, and not how much of a value",
+		                 c->format->name);
 	if (!err && c->options.history_interval_ns && strcmp(c->format->name, "dask") != 0)
 		return fault_set(fault, -EINVAL, "-f dask", "--history: %s has none", c->format->name);
 	return err;

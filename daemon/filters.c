@@ -30,6 +30,7 @@ void filters_rows(struct filters *f, struct option_row ret_rows[FILTER_ROWS])
 		{"ignore", .read = option_read_pattern, .into = &f->ignore},
 		{"omit", .read = option_read_pattern, .into = &f->omit},
 		{"stop", .read = option_read_pattern, .into = &f->stop},
+		{"value", .text = &f->value},
 		{"min-percent", .read = option_read_percent, .into = &f->how.min_percent},
 		{.name = NULL},
 	};

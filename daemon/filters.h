@@ -17,10 +17,11 @@ struct filters {
 	struct pattern focus, ignore, omit, stop;
 	enum sample_mode mode; /* which samples count, by their state */
 	bool no_idle;
+	const char *value;       /* which of a profile's values its shares are of; NULL: the file's own choice */
 	uint64_t from_ns, to_ns; /* of the profile's time, from its start; to_ns 0: to the end */
 };
 
-enum { FILTER_ROWS = 15 };
+enum { FILTER_ROWS = 16 };
 
 /* The table that reads them; the filters stay where they are until they are released, and so does argv. */
 void filters_rows(struct filters *filters, struct option_row ret_rows[FILTER_ROWS]);

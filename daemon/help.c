@@ -223,6 +223,7 @@ static const char filter_options[] =
 	"      --stop RE           cut the frames outside the outermost one whose file or name matches\n"
 	"      --function-level    the lines of a function become one; --line-level: they do not (default)\n"
 	"      --strip-dirs        files by their last part\n"
+	"      --value NAME        which of its values shares are of: samples, wall, cpu, alloc_space, Ir, ...\n"
 	"      --min-percent P     what has less than P % of the whole goes into (other)\n";
 
 /* Prints and releases. */

@@ -6,11 +6,33 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aggregator/choose.h"
 #include "daemon/error.h"
 #include "daemon/naming.h"
 #include "daemon/thread_names.h"
 #include "exporters/facts.h"
 #include "exporters/foreign.h"
+
+/* The value that is asked for becomes the weight; where none is, and the weight is nothing but zeros, another one, which is said. */
+static int choose_value(struct profile *profile, const char *name, struct fault *fault)
+{
+	enum value_index value = name ? profile_find_value(profile, name) : profile_value_instead(profile);
+	enum value_index weight = profile_weight(profile);
+	char names[160] = "";
+
+	if (value < VALUE_COUNT) {
+		if (!name)
+			fault_set(fault, 0, "--value NAME takes another",
+			          "%.60s is zero in every sample: shares are of %.60s", profile->values[weight].name,
+			          profile->values[value].name);
+		profile_choose_value(profile, value);
+		return 0;
+	}
+	for (enum value_index v = 0; name && v < VALUE_COUNT; v++)
+		if (profile->values[v].name)
+			snprintf(names + strlen(names), sizeof(names) - strlen(names), " %s", profile->values[v].name);
+	return name ? fault_set(fault, -EINVAL, "", "it has no value %.60s; its values:%s", name, names) : 0;
+}
 
 static int read_profile(struct loaded *to, struct input *in, const struct filters *filters, enum format_needs needs,
                         struct fault *fault)
@@ -37,12 +59,17 @@ static int read_profile(struct loaded *to, struct input *in, const struct filter
 			err = profile_name(&to->profile, named_of_profile, NULL);
 		if (!err)
 			naming_of_host(&to->profile);
+		if (!err)
+			err = choose_value(to->profile, filters->value, fault);
+		if (err == -EINVAL)
+			goto out;
 		if (err == -E2BIG)
 			fault_set(fault, err, "--from and --to take a part of it",
 			          "it has more samples than fit into this format");
 		else if (err)
 			fault_set(fault, err, "", "%s", strerror(-err));
 	}
+out:
 	builder_free(builder);
 	return err;
 }
@@ -73,6 +100,7 @@ static int load(struct loaded *to, struct input *in, const struct filters *filte
 		if (filters_need_profile(filters) || needs == NEEDS_RUNS)
 			return fault_set(fault, -EINVAL, "only function totals are in it; --strip-dirs works",
 			                 "%s files hold no stacks, so this cannot be done with them", to->format->name);
+		to->graph.value = filters->value;
 		return to->format->read_callgraph(in, &to->graph, fault);
 	}
 	if ((needs == NEEDS_RUNS || filters->from_ns || filters->to_ns) && !to->format->timed)
@@ -116,10 +144,24 @@ void loaded_release(struct loaded *loaded)
 	callgraph_release(&loaded->graph);
 }
 
+/* What the shares of a file are of, in words: "wall, in nanoseconds". */
+static void describe_weight(const struct loaded *of, char *to, size_t room)
+{
+	const struct value_type *type = of->profile ? &of->profile->values[profile_weight(of->profile)] : NULL;
+
+	if (!type)
+		snprintf(to, room, "%s", of->graph.unit);
+	else if (strcmp(type->unit, "count") == 0)
+		snprintf(to, room, "%.60s", type->name);
+	else
+		snprintf(to, room, "%.60s, in %.30s", type->name, type->unit);
+}
+
 /* The result of all inputs so far. */
 struct joining {
 	struct builder *builder; /* NULL: they are call graphs */
 	struct thread_names threads; /* that there are in all of them */
+	char weight[100];        /* what they are counted in */
 	struct loaded result;
 };
 
@@ -128,17 +170,26 @@ static int join(struct joining *j, const struct loaded *from, const struct filte
 {
 	struct builder_options options = {.memory_max_bytes = LOAD_TREES_MAX_BYTES, .runs = runs};
 	struct transform how = filters->how;
+	char weight[sizeof(j->weight)];
 	int err = 0;
 
 	for (uint32_t i = 0; from->profile && i < from->profile->thread_count; i++)
 		thread_names_take(&j->threads, from->profile->threads[i].name, from->profile->threads[i].tid);
 	how.min_percent = 0; /* of the whole, when the whole is there */
+	describe_weight(from, weight, sizeof(weight));
 	if (first && from->profile)
 		err = builder_new(&j->builder, &options);
 	if (!err && !first && !from->profile != !j->builder)
 		return fault_set(fault, -EINVAL, "convert each by itself",
 		                 "%s files hold no stacks, and others do: they cannot be merged",
 		                 from->profile ? j->result.format->name : from->format->name);
+	if (!err && !first && strcmp(weight, j->weight) != 0)
+		return fault_set(fault, -EINVAL,
+		                 from->profile ? "--value NAME takes a value that all of them have, such as samples"
+		                               : "convert each by itself",
+		                 "it counts %s, and those before it %s: they cannot be added", weight, j->weight);
+	if (first)
+		snprintf(j->weight, sizeof(j->weight), "%s", weight);
 	if (!err)
 		err = from->profile ? transform_add(j->builder, from->profile, &how)
 		                    : callgraph_add(&j->result.graph, &from->graph);

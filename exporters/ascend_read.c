@@ -48,7 +48,7 @@ struct ascend {
 	struct thread_tree like; /* of the thread at hand */
 	uint64_t global_tid;
 	uint32_t thread, thread_count;
-	uint64_t total_ns, first_ns;
+	uint64_t total_ns, first_ns, cut_ns;
 	uint64_t rows, steps, no_time, backwards, clipped, nameless, deep;
 };
 
@@ -204,6 +204,7 @@ static int add_call(struct ascend *a, uint64_t global_tid, uint64_t start_ns, ui
 	}
 	if (a->depth > 0 && end_ns > a->stack[a->depth - 1].end_ns) {
 		a->clipped++;
+		a->cut_ns += end_ns - a->stack[a->depth - 1].end_ns;
 		end_ns = a->stack[a->depth - 1].end_ns;
 	}
 	a->nameless += name->is_empty;
@@ -289,6 +290,7 @@ static void say(struct ascend *a)
 		{"skipped_no_time", "skipped: no time or thread", a->no_time, true},
 		{"skipped_backwards", "skipped: end not after start", a->backwards, true},
 		{"clipped_calls", "cut at their caller's end", a->clipped, true},
+		{"clipped_us", "time that was cut so, in \u00b5s", (a->cut_ns + 500) / 1000, true},
 		{"unknown_names", "calls without a name", a->nameless, true},
 		{"too_deep", "left out: over 1,000 deep", a->deep, true},
 		{"unread_log", "logs beside it, not read", a->db.has_wal, true},
@@ -317,6 +319,7 @@ int ascend_read(struct input *from, struct builder *to, struct fault *fault)
 	a->to = to;
 	a->fault = fault;
 	builder_profile(to)->imported = true;
+	builder_profile(to)->uncounted = true; /* calls */
 	builder_value(to, "time", "nanoseconds", VALUE_WALL);
 	err = ascend_db_open(&a->db, from, fault);
 	if (!err) {
@@ -326,6 +329,9 @@ int ascend_read(struct input *from, struct builder *to, struct fault *fault)
 			err = read_names(a);
 		if (!err)
 			err = read_calls(a);
+		if (!err && a->thread_count == 0)
+			err = a->rows ? fault_set(fault, -EPROTO, "", "none of its %" PRIu64 " calls has a time", a->rows)
+			              : fault_set(fault, -EPROTO, "", "it has no calls: its table PYTORCH_API is empty");
 		say(a);
 		set_start(to, a->first_ns);
 		ascend_db_close(&a->db);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collapsed stacks: one line a stack, frames joined by ';', then a blank and the count.
+/* Collapsed stacks: one line a stack, frames joined by ';', then a blank and the count; or the weight, where samples are not counted, which
+ * the first line, "# value: NAME, in UNIT", says.
  *
  * All trees are joined into one trie whose edges are the frames' texts, so that stacks which read alike become one line, and
  * lines are put in order by ranking the texts once: no line is ever held in memory whole, since a recursion 16,384 deep has
@@ -20,6 +21,7 @@
 struct collapsed {
 	const struct profile *profile;
 	enum collapsed_style style;
+	enum value_index value; /* what the numbers are */
 	struct text_set labels;
 	struct pair_set nodes; /* of the trie: (parent, label); number 0 is the root, whose label is none */
 	struct buf counts;     /* uint64_t a node */
@@ -135,7 +137,7 @@ static uint32_t thread_element(struct collapsed *c, const struct thread_tree *tr
 		at = add_element(c, at);
 	}
 	/* What a line that was read says nothing of is not named when it is written. */
-	if (c->profile->imported && tree->is_main && !tree->tid && !tree->name && !tree->nodes[0].self[VALUE_SAMPLES])
+	if (c->profile->imported && tree->is_main && !tree->tid && !tree->name && !tree->nodes[0].self[c->value])
 		return at;
 	if (tree->tid)
 		buf_printf(&c->scratch, "thread %" PRIu64, tree->tid);
@@ -155,14 +157,14 @@ static void add_tree(struct collapsed *c, const struct thread_tree *tree)
 	}
 	at[0] = thread_element(c, tree);
 	if (!c->err)
-		counts_of(c)[at[0]] += tree->nodes[0].self[VALUE_SAMPLES];
+		counts_of(c)[at[0]] += tree->nodes[0].self[c->value];
 	for (uint32_t n = walk_next(tree, 0, NULL); n && !c->err; n = walk_next(tree, n, NULL)) {
 		const struct node *node = &tree->nodes[n];
 
 		frame_text(c, &c->profile->symbols[node->symbol], node->line);
 		at[n] = add_element(c, at[node->parent]);
 		if (!c->err)
-			counts_of(c)[at[n]] += node->self[VALUE_SAMPLES];
+			counts_of(c)[at[n]] += node->self[c->value];
 	}
 	free(at);
 }
@@ -330,15 +332,36 @@ out:
 	free(lines);
 }
 
+/* What the numbers are, where they are no samples: other readers pass over such a line. */
+static void write_value(struct collapsed *c, struct writer *to)
+{
+	const struct value_type *type = &c->profile->values[c->value];
+
+	if (c->value == VALUE_SAMPLES)
+		return;
+	c->scratch.bytes = 0;
+	buf_puts(&c->scratch, "# value: ");
+	add_clean(&c->scratch, type->name);
+	buf_puts(&c->scratch, ", in ");
+	add_clean(&c->scratch, type->unit);
+	buf_putc(&c->scratch, '\n');
+	if (c->scratch.err)
+		c->err = c->scratch.err;
+	else
+		writer_add(to, c->scratch.data, c->scratch.bytes);
+}
+
 int collapsed_write(const struct profile *profile, const struct export_options *options, struct writer *to)
 {
-	struct collapsed c = {.profile = profile, .style = options->collapsed_style};
+	struct collapsed c = {.profile = profile, .style = options->collapsed_style, .value = profile_counted(profile)};
 
 	trie_child(&c, 0, UINT32_MAX); /* the root: no label has this number */
 	for (uint32_t i = 0; i < profile->thread_count && !c.err; i++)
 		add_tree(&c, &profile->threads[i]);
-	if (!c.err)
+	if (!c.err) {
+		write_value(&c, to);
 		write_lines(&c, to);
+	}
 	writer_fail(to, c.err);
 	text_set_release(&c.labels);
 	pair_set_release(&c.nodes);

@@ -5,6 +5,7 @@
  * A line that begins like the one before it is read from where the two part: sorted lines of deep stacks cost what is new in them. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -36,6 +37,7 @@ struct collapsed_reader {
 	uint32_t thread;         /* of the last line */
 	const char *metric;      /* what Austin's numbers are: "wall", "cpu", "memory"; static */
 	uint32_t metric_value;   /* their place in the profile; BUILDER_NONE: no such line yet */
+	bool has_value;          /* our own head says what the numbers are: they are at VALUE_WALL */
 	uint64_t sum;            /* of all numbers so far */
 	uint64_t line_number, first_bad, good, bad, cut, deep, rounded;
 	uint64_t two_counts; /* of the good lines, those that may have two */
@@ -170,6 +172,7 @@ static void austin_values(struct collapsed_reader *r, uint64_t metric, bool idle
 {
 	bool is_time = strcmp(r->metric, "memory") != 0;
 
+	builder_profile(r->to)->uncounted = true;
 	if (r->metric_value == BUILDER_NONE)
 		r->metric_value = builder_value(r->to, r->metric, is_time ? "nanoseconds" : "bytes", VALUE_WALL);
 	values[VALUE_SAMPLES] = 1;
@@ -197,13 +200,30 @@ static bool add_stack(struct collapsed_reader *r, struct span number)
 	}
 	if (r->style == FOLDED_AUSTIN)
 		austin_values(r, count.count, count.idle, values);
+	else if (r->has_value)
+		values[VALUE_WALL] = count.count;
 	else
 		values[VALUE_SAMPLES] = count.count;
 	builder_add(r->to, r->thread, node, values);
 	return true;
 }
 
-/* "# key: value", of Austin's head and end. */
+/* "NAME, in UNIT", of our own head: each line counts as one sample, and weighs its number. */
+static void read_value(struct collapsed_reader *r, struct span text)
+{
+	const char *in = memmem(text.at, text.bytes, ", in ", 5);
+	char name[72], unit[72];
+
+	if (!in || r->good || r->has_value)
+		return;
+	snprintf(name, sizeof(name), "%.*s", (int)(in - text.at < 64 ? in - text.at : 64), text.at);
+	text = span_behind(text, (size_t)(in + 5 - text.at));
+	snprintf(unit, sizeof(unit), "%.*s", (int)(text.bytes < 64 ? text.bytes : 64), text.at);
+	r->has_value = builder_value(r->to, name, unit, VALUE_WALL) == VALUE_WALL;
+	builder_profile(r->to)->uncounted |= r->has_value;
+}
+
+/* "# key: value", of Austin's head and end, and of ours. */
 static void read_metadata(struct collapsed_reader *r, struct span line)
 {
 	static const struct {
@@ -235,6 +255,8 @@ static void read_metadata(struct collapsed_reader *r, struct span line)
 		if (folded_number(part, NUMBER_MAX, &number))
 			builder_note(r->to, counts[i].key, counts[i].label, (double)number, number > 0);
 	}
+	if (span_begins(text, "value: "))
+		read_value(r, span_behind(text, 7));
 	if (span_begins(text, "interval: ") && folded_number(span_behind(text, 10), NUMBER_MAX / 1000, &number))
 		builder_profile(r->to)->interval_ns = number * 1000;
 }

@@ -22,8 +22,8 @@ enum {
 	TEXTS_BYTES_MAX = 1 << 30,              /* … of all */
 };
 
-/* Of a count: with SUM_MAX (dask_tree.c) sums of a tree's nodes stay below 2^64. */
-#define COUNT_MAX (UINT64_C(1) << 39)
+/* Of a count; dask_tree.c adds them up with care. */
+#define COUNT_MAX (UINT64_C(1) << 61)
 
 enum level_kind {
 	LEVEL_HISTORY,     /* the list of entries */
@@ -31,6 +31,7 @@ enum level_kind {
 	LEVEL_NODE,        /* an object: a node of a tree */
 	LEVEL_DESCRIPTION, /* an object: a node's description */
 	LEVEL_CHILDREN,    /* an object: identifier → node */
+	LEVEL_SAMPLED,     /* an object: what sampled says of the root */
 	LEVEL_OTHER,       /* anything else, passed over */
 };
 
@@ -42,7 +43,10 @@ enum member {
 	MEMBER_CHILDREN,
 	MEMBER_NAME,
 	MEMBER_FILENAME,
-	MEMBER_LINE
+	MEMBER_LINE,
+	MEMBER_SAMPLED,
+	MEMBER_VALUE,
+	MEMBER_UNIT
 };
 
 struct level {
@@ -105,6 +109,8 @@ static int on_start_map(void *context)
 		return push(r, (struct level){.kind = LEVEL_CHILDREN, .node = at->node});
 	if (at->kind == LEVEL_HISTORY)
 		return dask_stop(r, "an entry of the history is not [time, tree]");
+	if (at->kind == LEVEL_NODE && at->node == 0 && at->member == MEMBER_SAMPLED)
+		return push(r, (struct level){.kind = LEVEL_SAMPLED});
 	return push(r, (struct level){.kind = LEVEL_OTHER});
 }
 
@@ -149,7 +155,10 @@ static enum member member_of(enum level_kind kind, const unsigned char *key, siz
 	               {LEVEL_NODE, MEMBER_CHILDREN, "children"},
 	               {LEVEL_DESCRIPTION, MEMBER_NAME, "name"},
 	               {LEVEL_DESCRIPTION, MEMBER_FILENAME, "filename"},
-	               {LEVEL_DESCRIPTION, MEMBER_LINE, "line_number"}};
+	               {LEVEL_DESCRIPTION, MEMBER_LINE, "line_number"},
+	               {LEVEL_NODE, MEMBER_SAMPLED, "sampled"},
+	               {LEVEL_SAMPLED, MEMBER_VALUE, "value"},
+	               {LEVEL_SAMPLED, MEMBER_UNIT, "unit"}};
 
 	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
 		if (members[i].kind == kind && strlen(members[i].key) == bytes &&
@@ -182,6 +191,10 @@ static int on_string(void *context, const unsigned char *text, size_t bytes)
 		dask_raw(r, at->node)->name = keep(r, text, bytes);
 	else if (at->member == MEMBER_FILENAME)
 		dask_raw(r, at->node)->filename = keep(r, text, bytes);
+	else if (at->member == MEMBER_VALUE)
+		r->value = keep(r, text, bytes);
+	else if (at->member == MEMBER_UNIT)
+		r->unit = keep(r, text, bytes);
 	else if (at->member == MEMBER_COUNT)
 		return dask_stop(r, "a count is a text");
 	return 1;
@@ -274,7 +287,7 @@ int dask_read(struct input *from, struct builder *to, struct fault *fault)
 	                                         .yajl_end_map = on_end,
 	                                         .yajl_start_array = on_start_array,
 	                                         .yajl_end_array = on_end};
-	struct dask_reader r = {.to = to, .fault = fault};
+	struct dask_reader r = {.to = to, .fault = fault, .value = INTERN_FAILED, .unit = INTERN_FAILED};
 	yajl_handle parser = yajl_alloc(&callbacks, NULL, &r);
 	uint32_t process = builder_process(to, &(struct process){.name = "dask"});
 	int err = 0;

@@ -30,6 +30,8 @@ struct dask_reader {
 	uint64_t time_ns, first_ns, trees, untimed, repaired, sum;
 	bool in_history, has_time; /* has_time: of the entry at hand */
 	bool moved;                /* the parser called since the last look */
+	bool is_weight;            /* the counts are the weight, no samples */
+	uint32_t value, unit;      /* what the counts are, in texts; INTERN_FAILED: samples */
 	const char *why;           /* static; NULL: nothing is wrong */
 	struct fault *fault;       /* the caller's: says it, too */
 };

@@ -3,11 +3,12 @@
 #include "exporters/dask_reader.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "exporters/span.h"
 
-/* Of all counts: with COUNT_MAX (dask_read.c) sums of a tree's nodes stay below 2^64. */
+/* Of all counts; each is below it (dask_read.c). */
 #define SUM_MAX (UINT64_C(1) << 62)
 
 int dask_stop(struct dask_reader *r, const char *why)
@@ -57,7 +58,8 @@ static uint32_t symbol_of(struct dask_reader *r, const struct dask_node *node)
 
 static bool add_samples(struct dask_reader *r, uint32_t place, uint64_t count)
 {
-	uint64_t values[VALUE_COUNT] = {[VALUE_SAMPLES] = count};
+	uint64_t values[VALUE_COUNT] = {
+		[VALUE_SAMPLES] = r->is_weight ? 1 : count, [VALUE_WALL] = r->is_weight ? count : 0};
 
 	r->sum += count;
 	if (r->sum > SUM_MAX)
@@ -69,12 +71,31 @@ static bool add_samples(struct dask_reader *r, uint32_t place, uint64_t count)
 	return true;
 }
 
+/* What the counts of ours are, where it is not samples. */
+static void name_value(struct dask_reader *r)
+{
+	char name[72], unit[72];
+
+	if (r->value == INTERN_FAILED || r->unit == INTERN_FAILED || r->has_time || r->is_weight)
+		return;
+	snprintf(name, sizeof(name), "%.64s", text_of(r, r->value).at);
+	snprintf(unit, sizeof(unit), "%.64s", text_of(r, r->unit).at);
+	r->is_weight = builder_value(r->to, name, unit, VALUE_WALL) == VALUE_WALL;
+	builder_profile(r->to)->uncounted |= r->is_weight;
+}
+
 int dask_end_tree(struct dask_reader *r)
 {
 	uint32_t count = (uint32_t)(r->nodes.bytes / sizeof(struct dask_node));
 
-	for (uint32_t i = count; i-- > 1;)
-		dask_raw(r, dask_raw(r, i)->parent)->below += dask_raw(r, i)->count;
+	for (uint32_t i = count; i-- > 1;) {
+		struct dask_node *parent = dask_raw(r, dask_raw(r, i)->parent);
+
+		parent->below += dask_raw(r, i)->count;
+		if (parent->below > SUM_MAX)
+			return dask_stop(r, "the counts make no sense");
+	}
+	name_value(r);
 	if (r->has_time && r->first_ns == 0) {
 		r->first_ns = r->time_ns;
 		builder_set_start(r->to, r->time_ns);

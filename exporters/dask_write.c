@@ -2,7 +2,8 @@
 /* The profiles of Dask's distributed (its profile.py): nested JSON objects that merge() and plot_data() take once they are loaded.
  *
  * A node is a function below its callers, known by name, file and first line; the trees of all threads are one, and lines of a function
- * are one, as they are there: description.line_number is the first line that was met. Counts are samples, with what is called.
+ * are one, as they are there: description.line_number is the first line that was met. Counts are samples, with what is called; or the weight,
+ * where samples are not counted, which the member "sampled" of the root then names ("value", "unit").
  *
  * A history, where one is asked for, is a list of [time, tree], a tree for what was sampled in the interval that ends at that time, in
  * seconds since 1970. The sampling facts are in the member "sampled" of the (first) root, which Dask does not look at.
@@ -61,6 +62,7 @@ struct dask {
 	uint32_t **nodes_of;   /* a thread's nodes → the trie's */
 	uint64_t *counts;      /* a node's samples, with those below it once add_up() was there */
 	uint32_t *child, *sibling;
+	bool is_history; /* which counts samples */
 	int err;
 };
 
@@ -244,8 +246,10 @@ static void add_up(struct dask *d)
 		d->counts[pair_set_get(&d->nodes, n).a] += d->counts[n];
 }
 
-static void write_facts(const struct profile *profile, struct writer *to)
+static void write_facts(const struct dask *d, struct writer *to)
 {
+	const struct profile *profile = d->profile;
+	enum value_index value = d->is_history ? VALUE_SAMPLES : profile_counted(profile);
 	struct facts facts;
 
 	facts_make(&facts, profile);
@@ -256,7 +260,14 @@ static void write_facts(const struct profile *profile, struct writer *to)
 		writer_json_string(to, facts.items[i].key);
 		writer_printf(to, ":%.17g", isfinite(facts.items[i].number) ? facts.items[i].number : 0);
 	}
-	writer_puts(to, "}}");
+	writer_putc(to, '}');
+	if (value != VALUE_SAMPLES) {
+		writer_puts(to, ",\"value\":");
+		writer_json_string(to, profile->values[value].name);
+		writer_puts(to, ",\"unit\":");
+		writer_json_string(to, profile->values[value].unit);
+	}
+	writer_putc(to, '}');
 }
 
 static void write_head(const struct dask *d, uint32_t node, bool with_facts, struct writer *to)
@@ -276,7 +287,7 @@ static void write_head(const struct dask *d, uint32_t node, bool with_facts, str
 	                               : "");
 	writer_printf(to, "},\"count\":%" PRIu64, d->counts[node]);
 	if (with_facts)
-		write_facts(d->profile, to);
+		write_facts(d, to);
 	writer_puts(to, ",\"children\":{");
 }
 
@@ -314,9 +325,11 @@ static void write_tree(const struct dask *d, bool with_facts, struct writer *to)
 
 static void write_whole(struct dask *d, struct writer *to)
 {
+	enum value_index value = profile_counted(d->profile);
+
 	for (uint32_t i = 0; i < d->profile->thread_count; i++)
 		for (uint32_t n = 0; n < d->profile->threads[i].node_count; n++)
-			d->counts[d->nodes_of[i][n]] += d->profile->threads[i].nodes[n].self[VALUE_SAMPLES];
+			d->counts[d->nodes_of[i][n]] += d->profile->threads[i].nodes[n].self[value];
 	add_up(d);
 	write_tree(d, true, to);
 }
@@ -409,7 +422,7 @@ static void release(struct dask *d)
 
 int dask_write(const struct profile *profile, const struct export_options *options, struct writer *to)
 {
-	struct dask d = {.profile = profile};
+	struct dask d = {.profile = profile, .is_history = options->history_interval_ns > 0};
 
 	build(&d);
 	if (!d.err && options->sources)

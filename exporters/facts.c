@@ -161,7 +161,7 @@ uint64_t facts_stop_ns(const struct rec_facts *facts, double percent)
 		seen += facts->stop_bins[i];
 		if (seen >= wanted && seen > 0)
 			return facts->stop_max_ns && middle_ns > (double)facts->stop_max_ns ? facts->stop_max_ns
-			                                                                     : (uint64_t)middle_ns;
+			                                                                    : (uint64_t)middle_ns;
 	}
 	return 0;
 }
@@ -254,6 +254,19 @@ static void add_sampling(struct facts *f, const struct profile *profile)
 	add_loss(f, "out_of_memory", "left out, tree full", profile->out_of_memory, f->sum.samples);
 }
 
+/* What the shares of an import are of, where it is not samples. */
+static void add_weight(struct facts *f, const struct profile *profile)
+{
+	enum value_index weight = profile_weight(profile);
+	const struct value_type *type = &profile->values[weight];
+	struct fact *fact;
+
+	if (weight == VALUE_SAMPLES || (!profile->imported && profile_has(profile, VALUE_WALL)))
+		return;
+	fact = add(f, "weight", "shares are of", (double)profile_sum(profile, weight), FACT_PLAIN);
+	snprintf(fact->text, sizeof(fact->text), "%.40s, in %.40s", type->name, type->unit);
+}
+
 /* What an import says of itself. */
 static void add_notes(struct facts *f, const struct profile *profile)
 {
@@ -297,5 +310,6 @@ void facts_make(struct facts *ret_facts, const struct profile *profile)
 		add_sampling(f, profile);
 	}
 	add_notes(f, profile);
+	add_weight(f, profile);
 	add_count(f, "in_profile", "samples in this profile", f->in_profile, FACT_PLAIN);
 }

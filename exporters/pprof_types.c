@@ -17,17 +17,17 @@ static bool is_count(const struct pprof_tables *t, unsigned i)
 	return pprof_is_text(t, t->types[i].unit, "count");
 }
 
-/* What shares are of: our own wall time; or the type that the file says is to be shown, which without a word is the last. */
+/* What shares are of: the type that the file says is to be shown; without a word wall time, or else the last. */
 static unsigned weight_type(const struct pprof_tables *t, unsigned count)
 {
 	unsigned shown = count - 1;
 
+	for (unsigned i = 0; i < count && t->default_type; i++)
+		if (t->types[i].name == t->default_type)
+			return i;
 	for (unsigned i = 0; i < count; i++)
 		if (is_type(t, i, "wall", "nanoseconds"))
 			return i;
-	for (unsigned i = 0; i < count && t->default_type; i++)
-		if (t->types[i].name == t->default_type)
-			shown = i;
 	return shown;
 }
 
@@ -54,8 +54,12 @@ static uint64_t scale_to_ns(const char *unit)
 	static const struct {
 		const char *unit;
 		uint64_t ns;
-	} units[] = {{"microseconds", NS_PER_S / 1000000},
-	             {"us", NS_PER_S / 1000000},
+	} units[] = {{"microseconds", NS_PER_US},
+	             {"microsecond", NS_PER_US},
+	             {"us", NS_PER_US},
+	             {"\xc2\xb5s", NS_PER_US},       /* with the sign for micro */
+	             {"\xce\xbcs", NS_PER_US},       /* with the Greek letter */
+	             {"(?:\xce\xbc|u)s", NS_PER_US}, /* a pattern for both, which found its way into files */
 	             {"milliseconds", NS_PER_MS},
 	             {"ms", NS_PER_MS},
 	             {"seconds", NS_PER_S},
@@ -103,6 +107,10 @@ void pprof_place_types(struct pprof_reader *r)
 		left_out += r->columns[i].place == BUILDER_NONE;
 	}
 	r->count_records = samples == count;
+	/* Records and objects ("contentions", "inuse_objects") are no samples. */
+	builder_profile(r->to)->uncounted =
+		weight != samples && !(samples < count && (is_type(t, samples, "samples", "count") ||
+	                                                   is_type(t, samples, "sample", "count")));
 	if (r->count_records)
 		builder_note(r->to, "samples_are_records", "samples are the file's records, being",
 		             (double)t->sample_count, false);

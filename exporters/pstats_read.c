@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include <strings.h>
 
 #include "exporters/formats.h"
 #include "exporters/marshal.h"
@@ -358,6 +359,8 @@ int pstats_read(struct input *from, struct callgraph *to, struct fault *fault)
 
 	if (!err && head.kind != MARSHAL_IS_DICT)
 		err = wrong(&r, "it is no dictionary");
+	if (!err && to->value && strcasecmp(to->value, "time") != 0)
+		err = fault_set(fault, -EINVAL, "", "it has no value %.60s; its values: time", to->value);
 	while (!err) {
 		int64_t function = MARKER;
 

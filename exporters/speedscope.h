@@ -80,7 +80,10 @@ struct speedscope { /* all zero: empty */
 	uint32_t at, depth, too_deep; /* the stack that is being read; too_deep: frames that were left out */
 	double at_time;
 	bool has_time;
+	double row_weight; /* of its first row */
+	bool is_uneven;    /* its rows weigh differently, or it has events: they are no samples */
 
+	bool uncounted; /* of all profiles: some has rows that are no samples, and no counts (struct profile) */
 	uint64_t bad_weights, cut_stacks, left_open;
 };
 

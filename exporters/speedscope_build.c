@@ -128,6 +128,7 @@ int speedscope_build(struct speedscope *s, struct builder *to, struct fault *fau
 		err = fault_set(fault, -ENOMEM, "", "out of memory");
 	} else {
 		builder_profile(to)->imported = true;
+		builder_profile(to)->uncounted = s->uncounted;
 		add_symbols(s, to, &built);
 		err = add_nodes(s, to, &built, fault);
 		add_note(to, "bad_weights", "weights left out: below zero, or too large", s->bad_weights);

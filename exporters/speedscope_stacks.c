@@ -93,7 +93,8 @@ int speedscope_begin(struct speedscope *s, struct fault *fault)
 	s->profile = (struct speedscope_profile *)(void *)s->profiles.data + index;
 	s->rows.bytes = 0;
 	s->row_count = 0;
-	s->has_rows = s->has_time = false;
+	s->has_rows = s->has_time = s->is_uneven = false;
+	s->row_weight = 0;
 	s->weights.early.bytes = s->counts.early.bytes = 0;
 	s->weights = (struct speedscope_column){.early = s->weights.early};
 	s->counts = (struct speedscope_column){.early = s->counts.early};
@@ -209,8 +210,13 @@ int speedscope_weight(struct speedscope *s, double weight, struct fault *fault)
 	struct speedscope_value *value;
 	int err = next_value(s, &s->weights, weight, 1e18, &value, fault);
 
-	if (value)
-		value->weight += weight;
+	if (!value)
+		return err;
+	value->weight += weight;
+	if (s->row_weight == 0)
+		s->row_weight = weight;
+	else if (fabs(weight - s->row_weight) > s->row_weight / 100)
+		s->is_uneven = true;
 	return err;
 }
 
@@ -246,6 +252,7 @@ int speedscope_event(struct speedscope *s, const struct speedscope_event *event,
 		return fault_set(fault, -EPROTO, "", "an event has no time, no frame or no type that is known");
 	if (!(passed >= 0))
 		return fault_set(fault, -EPROTO, "", "an event lies before the one in front of it");
+	s->is_uneven = true;
 	if (s->at != s->profile->root && passed > 0) {
 		speedscope_value_of(s, s->at)->weight += passed < 1e18 ? passed : 0;
 		speedscope_value_of(s, s->at)->count++;
@@ -279,6 +286,7 @@ int speedscope_end(struct speedscope *s, struct fault *fault)
 		                 s->row_count, s->counts.taken);
 	s->left_open += s->has_time && s->at != s->profile->root;
 	s->profile->counted = s->counts.taken > 0;
+	s->uncounted |= s->is_uneven && !s->profile->counted && s->profile->unit != UNIT_NONE;
 	if (s->has_rows && s->counts.taken == 0)
 		for (size_t i = 0; i < s->rows.bytes / sizeof(struct speedscope_rows); i++)
 			speedscope_value_of(s, rows_of(s)[i].node)->count += rows_of(s)[i].count;

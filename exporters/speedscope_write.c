@@ -18,7 +18,7 @@
 struct rows {
 	const struct thread_tree *thread;
 	enum value_index weight;
-	bool by_runs;
+	bool by_runs, is_uncounted;
 	size_t at;
 };
 
@@ -59,7 +59,7 @@ static bool next_row(struct rows *rows, struct row *ret_row)
 /* The runs, if they hold all that the tree does. */
 static struct rows rows_of(const struct profile *profile, const struct thread_tree *thread, uint64_t *ret_total)
 {
-	struct rows rows = {.thread = thread, .weight = profile_weight(profile)};
+	struct rows rows = {.thread = thread, .weight = profile_weight(profile), .is_uncounted = profile->uncounted};
 	uint64_t total = 0, samples = 0;
 
 	for (uint32_t i = 0; i < thread->node_count; i++) {
@@ -204,7 +204,7 @@ static void write_rows(struct rows rows, struct stack_text *stack, struct writer
 		writer_u64(to, row.weight);
 	}
 	again = rows;
-	if (rows.weight != VALUE_SAMPLES) {
+	if (rows.weight != VALUE_SAMPLES && !rows.is_uncounted) { /* rows that are no samples have none */
 		writer_puts(to, "],\n\"counts\":[");
 		for (const char *between = ""; next_row(&again, &row) && !to->err; between = ",") {
 			writer_puts(to, between);

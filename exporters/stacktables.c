@@ -165,7 +165,8 @@ static struct value_column column_of(struct stack_tables *t, enum value_index v)
 	const struct value_type *type = &t->profile->values[v];
 	struct value_column column = {.from = v};
 
-	column.name = column_text(t, type->name);
+	/* Calls, rows and objects are not called samples, or who reads it would count them. */
+	column.name = column_text(t, v == VALUE_SAMPLES && t->profile->uncounted ? "records" : type->name);
 	column.unit = column_text(t, type->unit);
 	return column;
 }

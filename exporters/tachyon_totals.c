@@ -91,7 +91,7 @@ static int take_sums(struct totals *t, const struct json_tree *tree, struct faul
 		uint32_t function = entry(&t->frames, json_index(json_member(tree, v, "frame_id"), IDS_MAX));
 		uint64_t self = json_index(json_member(tree, v, "self"), UINT64_C(1) << 52),
 			 all = json_index(json_member(tree, v, "cumulative"), UINT64_C(1) << 52);
-		struct call_sums sums = {.calls = all, .primitive_calls = all};
+		struct call_sums sums = {.calls = (int64_t)all, .primitive_calls = (int64_t)all};
 
 		if (function == INTERN_FAILED || self == UINT64_MAX || all == UINT64_MAX)
 			return wrong(fault, "totals");

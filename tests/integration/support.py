@@ -327,7 +327,7 @@ def parse_collapsed(data):
     text = data.decode("utf-8")
     if text and not text.endswith("\n"):
         raise ValueError("the last line is not whole: %r" % text[-200:])
-    return [Line(line) for line in text.split("\n")[:-1]]
+    return [Line(line) for line in text.split("\n")[:-1] if not line.startswith("# value: ")]
 
 
 def read_collapsed(path):

@@ -164,7 +164,7 @@ class Ascend(cli.Folder):
             CREATE TABLE pytorch_api (STARTNS INTEGER, ENDNS INTEGER, NAME INTEGER);
             INSERT INTO string_ids VALUES (1, 'f'), (1, 'again');
             INSERT INTO pytorch_api VALUES (1, 5, 1), (2, 3, NULL);""")
-        self.assertEqual(self.collapsed(path), ["f (<unknown>:0) 1", "f (<unknown>:0);unknown (<unknown>:0) 1"])
+        self.assertEqual(self.collapsed(path), ["# value: time, in nanoseconds", "f (<unknown>:0) 3", "f (<unknown>:0);unknown (<unknown>:0) 1"])
 
     def test_deep_nesting_is_said(self):
         path = self.make("CREATE TABLE STRING_IDS (id INTEGER PRIMARY KEY, value TEXT); INSERT INTO STRING_IDS VALUES (1, 'f');"

@@ -89,11 +89,12 @@ Test(ascend, calls_nest_by_their_times)
 	             "(7, 9, 42949672971, 0, 8)");
 	p = read_whole();
 	expect(p,
-	       "thread 10;main.py(1): main (<python>:0);aten::add (<python_framework>:0) 2\n"
-	       "thread 10;main.py(1): main (<python>:0);aten::add (<python_framework>:0);aclnnAdd (<cann>:0) 2\n"
-	       "thread 10;aten::add (<python_framework>:0) 1\n"
-	       "thread 10;main.py(1): main (<python>:0) 1\n"
-	       "thread 11;Enqueue (<unknown>:0) 1\n",
+	       "# value: time, in nanoseconds\n"
+	       "thread 10;main.py(1): main (<python>:0);aten::add (<python_framework>:0) 60\n"
+	       "thread 10;main.py(1): main (<python>:0);aten::add (<python_framework>:0);aclnnAdd (<cann>:0) 30\n"
+	       "thread 10;main.py(1): main (<python>:0) 10\n"
+	       "thread 11;Enqueue (<unknown>:0) 2\n"
+	       "thread 10;aten::add (<python_framework>:0) 1\n",
 	       101 + 2);
 	cr_assert_eq(p->processes[0].pid, 10);
 	cr_assert(p->threads[0].is_main);
@@ -118,10 +119,11 @@ Test(ascend, bad_records_are_counted)
 	             "(300, 301, 1, 0, 5), (301, 302, 1, 0, 6), (302, 303, 1, 0, 99), (303, 304, 1, 0, NULL)");
 	p = read_whole();
 	expect(p,
-	       "thread 1;unknown (<unknown>:0) 4\n"
-	       "thread 1;main.py(1): main (<python>:0) 1\n"
-	       "thread 1;main.py(1): main (<python>:0);aten::add (<python_framework>:0) 1\n"
-	       "thread 1;main.py(1): main (<python>:0);aten::add (<python_framework>:0);aclnnAdd (<cann>:0) 1\n",
+	       "# value: time, in nanoseconds\n"
+	       "thread 1;main.py(1): main (<python>:0) 50\n"
+	       "thread 1;main.py(1): main (<python>:0);aten::add (<python_framework>:0);aclnnAdd (<cann>:0) 40\n"
+	       "thread 1;main.py(1): main (<python>:0);aten::add (<python_framework>:0) 10\n"
+	       "thread 1;unknown (<unknown>:0) 4\n",
 	       104);
 	cr_assert_eq(note(p, "calls"), 16);
 	cr_assert_eq(note(p, "skipped_no_time"), 4);
@@ -140,9 +142,8 @@ Test(ascend, same_times_nest_by_their_names_number)
 	make(schema, "INSERT INTO PYTORCH_API VALUES (1, 5, 1, 0, 3), (1, 5, 1, 0, 2), (1, 5, 1, 0, 3)");
 	p = read_whole();
 	expect(p,
-	       "thread 1;aten::add (<python_framework>:0) 1\n"
-	       "thread 1;aten::add (<python_framework>:0);aclnnAdd (<cann>:0) 1\n"
-	       "thread 1;aten::add (<python_framework>:0);aclnnAdd (<cann>:0);aclnnAdd (<cann>:0) 1\n",
+	       "# value: time, in nanoseconds\n"
+	       "thread 1;aten::add (<python_framework>:0);aclnnAdd (<cann>:0);aclnnAdd (<cann>:0) 4\n",
 	       4);
 	profile_free(p);
 }
@@ -163,15 +164,14 @@ Test(ascend, times_of_any_size)
 	expect_fault("last longer than 292 years");
 }
 
-Test(ascend, empty_tables)
+Test(ascend, without_calls_it_is_refused)
 {
 	struct profile *p;
+	struct fault fault;
 
 	make(schema, "");
-	p = read_whole();
-	expect(p, "", 0);
-	cr_assert_eq(note(p, "calls"), 0);
-	profile_free(p);
+	cr_assert_eq(read_made(file_bytes, &p, &fault), -EPROTO);
+	cr_assert_str_eq(fault.why, "it has no calls: its table PYTORCH_API is empty");
 }
 
 Test(ascend, hostile_names)

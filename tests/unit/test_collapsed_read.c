@@ -152,9 +152,10 @@ Test(collapsed_read, austin)
 	cr_assert_eq(note_of(p, "bad_lines"), -1);
 	cr_assert_eq(p->threads[1].interpreter, 2);
 	expect(p, COLLAPSED_SAMPLED,
-	       "interpreter 2;thread 14;f (/a/b.py:3) 1\n"
-	       "thread 13;f (/a/b.py:3);<GC> 1\n"
-	       "thread 13;f (/a/b.py:3);g (C:\\x.py:4) 1\n");
+	       "# value: wall, in nanoseconds\n"
+	       "thread 13;f (/a/b.py:3);g (C:\\x.py:4) 105000\n"
+	       "interpreter 2;thread 14;f (/a/b.py:3) 100000\n"
+	       "thread 13;f (/a/b.py:3);<GC> 95000\n");
 	profile_free(p);
 	p = read_text("collapsed", "# mode: cpu\nP12;T13;a.py:f:3 50\n");
 	cr_assert_str_eq(p->mode, "cpu");

@@ -287,6 +287,6 @@ Test(writer, formats_are_found_by_name_and_suffix)
 	                 "flamegraph recording pstats pprof speedscope firefox chrome svg dot callgrind heatmap "
 	                 "dask jsonl otlp text collapsed");
 	cr_assert_str_eq(format_read_names(),
-	                 "recording pstats pprof speedscope firefox chrome dask tachyon tachyon-jsonl austin-mojo "
+	                 "recording pstats pprof speedscope firefox chrome callgrind dask tachyon tachyon-jsonl austin-mojo "
 	                 "pyinstrument ascend perf collapsed");
 }
