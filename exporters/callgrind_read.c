@@ -1,185 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads Callgrind's profile format (see callgrind.c), of any writer, and Cachegrind's, which is the same without calls.
- *
- * As callgrind_annotate has it, a function is a name in a file: code that was inlined from another file is a function of its own there, which
- * the function around it calls. One event is read, the first that is a time, or else the first; the facts name the others.
- *
- * A function's total is what its calls cost, those by itself left out; of one that nobody calls, what it costs itself and its calls. In a
- * cycle of functions calls count what is in them again: no total is above the whole. */
+/* Reads Callgrind's profile format (see callgrind.c), of any writer, and Cachegrind's, which is the same without calls. One event is read, the
+ * first that is a time, or else the first; the facts name the others. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "base/utf8.h"
-#include "exporters/callgrind_parts.h"
+#include "exporters/callgrind_reader.h"
 #include "exporters/formats.h"
 
-enum {
-	LINE_BYTES_MAX = 1 << 20,
-	FUNCTIONS_MAX = 1 << 22,
-	EDGES_MAX = 1 << 24,
-	NAME_ROOT = 6, /* bytes of "<root>" */
-};
+enum { LINE_BYTES_MAX = 1 << 20 };
 
-/* Of all costs: sums stay below 2^64. */
-#define SUM_MAX (UINT64_C(1) << 62)
-
-struct reader {
-	struct callgraph *graph;
-	struct fault *fault;
-	struct buf line;
-	struct callgrind_names names;
-	struct buf homes; /* uint32_t, of each function: the one whose code it is, inlined; INTERN_FAILED: its own */
-	char events[256]; /* the line that names them */
-	struct callgrind_events columns;
-	struct callgrind_positions positions;
-	uint32_t file, home_file, object; /* texts of graph; INTERN_FAILED: none */
-	uint32_t name;                    /* of the function at hand; INTERN_FAILED: none yet */
-	uint32_t function;                /* of it in the file at hand; INTERN_FAILED: it has no cost there yet */
-	uint32_t callee_file, callee_object, callee;
-	uint64_t calls; /* of the cost line that comes next; 0: it is of the function itself */
-	uint64_t sum, file_total, line_number, bad, first_bad;
-	bool is_ours;
-};
-
-static int no_memory(const struct reader *r)
-{
-	return fault_set(r->fault, -ENOMEM, "", "out of memory");
-}
-
-/* --- functions --- */
-
-static uint32_t *home_of(const struct reader *r, uint32_t function)
-{
-	return (uint32_t *)(void *)r->homes.data + function;
-}
-
-/* "???" is how callgrind says that it does not know. */
-static uint32_t add_function(struct reader *r, uint32_t name, uint32_t file, uint32_t object)
-{
-	struct span name_text = callgrind_name(&r->names, name), file_text = callgrind_name(&r->names, file);
-	struct span object_text = callgrind_name(&r->names, object);
-	uint32_t none = INTERN_FAILED, function;
-	struct buf module = {0};
-
-	if (file_text.bytes == 3 && memcmp(file_text.at, "???", 3) == 0)
-		file_text.bytes = 0;
-	if (r->graph->function_count >= FUNCTIONS_MAX)
-		return INTERN_FAILED;
-	function = callgraph_function(r->graph, name_text.at, name_text.bytes, file_text.at, file_text.bytes, 0);
-	if (function == INTERN_FAILED)
-		return function;
-	while (r->homes.bytes / sizeof(none) < r->graph->function_count && !r->homes.err)
-		buf_add(&r->homes, &none, sizeof(none));
-	if (object_text.bytes > 0 && object_text.at[0] != '?') {
-		utf8_add_valid(&module, object_text.at, object_text.bytes);
-		callgraph_set_module(r->graph, function, buf_text(&module));
-	}
-	buf_release(&module);
-	return r->homes.err ? INTERN_FAILED : function;
-}
-
-/* Of a file of ours: what begins the stacks, no function. */
-static bool is_root(const struct reader *r, uint32_t name)
-{
-	struct span text = callgrind_name(&r->names, name);
-
-	return r->is_ours && text.bytes == NAME_ROOT && memcmp(text.at, "<root>", NAME_ROOT) == 0;
-}
-
-/* The function at hand, in the file at hand. */
-static int find_function(struct reader *r)
-{
-	uint32_t home;
-
-	if (r->function != INTERN_FAILED)
-		return 0;
-	r->function = add_function(r, r->name, r->file, r->object);
-	home = r->file == r->home_file ? r->function : add_function(r, r->name, r->home_file, r->object);
-	if (r->function == INTERN_FAILED || home == INTERN_FAILED)
-		return r->graph->err ? no_memory(r)
-		                     : fault_set(r->fault, -EPROTO, "", "it has more than 4 million functions");
-	callgraph_give_sums(r->graph, home);
-	callgraph_give_sums(r->graph, r->function);
-	if (home != r->function)
-		*home_of(r, r->function) = home;
-	return 0;
-}
-
-/* --- costs --- */
-
-/* Where a function begins, for people: what calls of it say, or else its first line with a cost. */
-static void set_line(struct callgraph_function *function, uint32_t line, bool is_said)
-{
-	if (line && (is_said || function->line == 0))
-		function->line = line;
-}
-
-static int add_self(struct reader *r, const struct callgrind_cost *cost)
-{
-	struct callgraph_function *function = &r->graph->functions[r->function];
-	struct line_cost row = {.of = r->function,
-	                        .line = r->positions.line,
-	                        .samples = cost->samples,
-	                        .weight = cost->weight,
-	                        .cpu_ns = cost->cpu_ns};
-
-	function->sums.self_s += (double)cost->weight * r->columns.scale;
-	function->self_samples += cost->samples;
-	function->cpu_ns += cost->cpu_ns;
-	r->sum += cost->weight;
-	if (r->sum > SUM_MAX)
-		return fault_set(r->fault, -EPROTO, "", "its costs are too large, at line %" PRIu64, r->line_number);
-	return line_costs_add(&r->graph->self_lines, &row) ? no_memory(r) : 0;
-}
-
-/* What <root> calls begins a stack: it has no caller. */
-static int add_root_call(struct reader *r, const struct callgrind_cost *cost)
-{
-	struct callgraph_function *callee = &r->graph->functions[r->callee];
-
-	callgraph_give_sums(r->graph, r->callee);
-	callee->sums.total_s += (double)cost->weight * r->columns.scale;
-	callee->sums.primitive_calls += (int64_t)cost->samples;
-	callee->cpu_total_ns += cost->cpu_ns;
-	return 0;
-}
-
-static int add_call(struct reader *r, const struct callgrind_cost *cost)
-{
-	double seconds = (double)cost->weight * r->columns.scale;
-	bool is_recursive = r->callee == r->function;
-	struct callgraph_edge *edge;
-	struct line_cost row = {.line = r->positions.line,
-	                        .calls = r->calls,
-	                        .samples = cost->samples,
-	                        .weight = cost->weight,
-	                        .cpu_ns = cost->cpu_ns};
-
-	if (is_root(r, r->name))
-		return add_root_call(r, cost);
-	if (r->graph->edge_count >= EDGES_MAX)
-		return fault_set(r->fault, -EPROTO, "", "its calls are too many, at line %" PRIu64, r->line_number);
-	edge = callgraph_edge(r->graph, r->function, r->callee);
-	if (!edge)
-		return no_memory(r);
-	callgraph_give_sums(r->graph, r->callee);
-	edge->sums.calls += (int64_t)r->calls;
-	edge->sums.primitive_calls += is_recursive ? 0 : (int64_t)r->calls;
-	edge->sums.total_s += seconds;
-	edge->outer_s += is_recursive ? 0 : seconds;
-	edge->outer_samples += cost->samples;
-	edge->outer_cpu_ns += cost->cpu_ns;
-	row.of = (uint32_t)(edge - r->graph->edges);
-	return line_costs_add(&r->graph->call_lines, &row) ? no_memory(r) : 0;
-}
-
-/* --- lines --- */
-
-static int wrong_line(struct reader *r)
+static int wrong_line(struct callgrind_reader *r)
 {
 	r->bad++;
 	if (r->first_bad == 0)
@@ -187,7 +19,7 @@ static int wrong_line(struct reader *r)
 	return 0;
 }
 
-static int take_cost(struct reader *r, struct span line)
+static int take_cost(struct callgrind_reader *r, struct span line)
 {
 	struct callgrind_cost cost;
 	int err;
@@ -195,51 +27,52 @@ static int take_cost(struct reader *r, struct span line)
 	if (r->name == INTERN_FAILED || !r->columns.count || !callgrind_take_position(&r->positions, &line) ||
 	    !callgrind_take_cost(&r->columns, line, &cost))
 		return wrong_line(r);
-	if (r->calls == 0 && is_root(r, r->name))
+	if (r->calls == 0 && callgrind_is_root(r, r->name))
 		return 0;
-	err = is_root(r, r->name) ? 0 : find_function(r);
+	err = callgrind_is_root(r, r->name) ? 0 : callgrind_find_function(r);
 	if (!err && r->calls)
-		err = add_call(r, &cost);
+		err = callgrind_add_call(r, &cost);
 	else if (!err)
-		err = add_self(r, &cost);
+		err = callgrind_add_self(r, &cost);
 	if (!err && !r->calls && r->file == r->home_file)
-		set_line(&r->graph->functions[r->function], r->positions.line, false);
+		callgrind_set_line(&r->graph->functions[r->function], r->positions.line, false);
 	r->calls = 0;
 	return err;
 }
 
 /* calls=COUNT POSITION: where the callee begins. */
-static int take_calls(struct reader *r, struct span text)
+static int take_calls(struct callgrind_reader *r, struct span text)
 {
 	struct callgrind_positions target = r->positions;
 	struct span word = span_word(&text);
 	uint64_t calls;
 
-	if (!callgrind_number(word, &calls) || calls > SUM_MAX || r->callee == INTERN_FAILED)
+	if (!callgrind_number(word, &calls) || calls > CALLGRIND_SUM_MAX || r->callee == INTERN_FAILED)
 		return wrong_line(r);
 	r->calls = calls ? calls : 1; /* the costs that follow are its */
 	if (callgrind_take_position(&target, &text))
-		set_line(&r->graph->functions[r->callee], target.line, true);
+		callgrind_set_line(&r->graph->functions[r->callee], target.line, true);
 	return 0;
 }
 
-static int take_callee(struct reader *r, uint32_t name)
+static int take_callee(struct callgrind_reader *r, uint32_t name)
 {
 	uint32_t file = r->callee_file == INTERN_FAILED ? r->file : r->callee_file;
 
-	r->callee = add_function(r, name, file, r->callee_object == INTERN_FAILED ? r->object : r->callee_object);
+	r->callee =
+		callgrind_add_function(r, name, file, r->callee_object == INTERN_FAILED ? r->object : r->callee_object);
 	r->callee_file = r->callee_object = INTERN_FAILED;
 	if (r->callee != INTERN_FAILED)
 		return 0;
-	return r->graph->err ? no_memory(r) : fault_set(r->fault, -EPROTO, "", "it has more than 4 million functions");
+	return callgrind_no_function(r);
 }
 
-static int take_name(struct reader *r, enum callgrind_key key, struct span text)
+static int take_name(struct callgrind_reader *r, enum callgrind_key key, struct span text)
 {
 	uint32_t name = callgrind_take_name(&r->names, key, text);
 
 	if (name == INTERN_FAILED)
-		return r->names.err ? no_memory(r) : wrong_line(r);
+		return r->names.err ? callgrind_no_memory(r) : wrong_line(r);
 	switch (key) {
 	case CALLGRIND_OB:
 		r->object = name;
@@ -270,7 +103,7 @@ static int take_name(struct reader *r, enum callgrind_key key, struct span text)
 	}
 }
 
-static int take_events(struct reader *r, struct span text)
+static int take_events(struct callgrind_reader *r, struct span text)
 {
 	if (r->columns.count == 0) {
 		snprintf(r->events, sizeof(r->events), "%.*s", (int)(text.bytes < 255 ? text.bytes : 255), text.at);
@@ -289,7 +122,7 @@ static bool is_key(struct span key, const char *name)
 }
 
 /* "LABEL: TEXT": what the first part says of itself. */
-static void take_fact(struct reader *r, struct span label, struct span text)
+static void take_fact(struct callgrind_reader *r, struct span label, struct span text)
 {
 	struct span rest = text;
 	const char *colon = memmem(text.at, text.bytes, ": ", 2);
@@ -307,7 +140,7 @@ static void take_fact(struct reader *r, struct span label, struct span text)
 }
 
 /* What a head says; a file of several parts has several. Anything that we do not know is passed over. */
-static int take_header(struct reader *r, struct span key, struct span value)
+static int take_header(struct callgrind_reader *r, struct span key, struct span value)
 {
 	struct callgrind_cost cost;
 
@@ -320,11 +153,11 @@ static int take_header(struct reader *r, struct span key, struct span value)
 	else if (is_key(key, "desc") || is_key(key, "cmd"))
 		take_fact(r, key, value);
 	else if (is_key(key, "totals") && r->columns.count && callgrind_take_cost(&r->columns, value, &cost))
-		r->file_total += cost.weight < SUM_MAX ? cost.weight : 0;
+		r->file_total += cost.weight < CALLGRIND_SUM_MAX ? cost.weight : 0;
 	return 0;
 }
 
-static int read_line(struct reader *r)
+static int read_line(struct callgrind_reader *r)
 {
 	static const struct {
 		const char *begins;
@@ -354,98 +187,7 @@ static int read_line(struct reader *r)
 	                   span_trim(span_behind(line, (size_t)(colon + 1 - line.at))));
 }
 
-/* --- totals --- */
-
-struct called {
-	double s; /* what calls of a function by others cost */
-	bool any;
-};
-
-/* Of a function that nobody calls: its own cost and that of its calls. */
-static void add_uncalled(struct reader *r, const struct called *called)
-{
-	for (uint32_t i = 0; i < r->graph->function_count; i++)
-		if (!called[i].any)
-			r->graph->functions[i].sums.total_s += r->graph->functions[i].sums.self_s;
-	for (uint32_t i = 0; i < r->graph->edge_count; i++) {
-		const struct callgraph_edge *edge = &r->graph->edges[i];
-
-		if (!called[edge->caller].any)
-			r->graph->functions[edge->caller].sums.total_s += edge->outer_s;
-	}
-}
-
-/* Code that was inlined is called by the function around it. What is called by itself, too, has its callers. */
-static int add_inlined(struct reader *r, const struct called *called)
-{
-	for (uint32_t i = 0; i < r->homes.bytes / sizeof(uint32_t); i++) {
-		uint32_t home = *home_of(r, i);
-		struct callgraph_edge *edge;
-		double total_s = r->graph->functions[i].sums.total_s;
-
-		if (home == INTERN_FAILED || called[i].any)
-			continue;
-		edge = r->graph->edge_count < EDGES_MAX ? callgraph_edge(r->graph, home, i) : NULL;
-		if (!edge)
-			return no_memory(r);
-		edge->sums.total_s += total_s;
-		edge->outer_s += total_s;
-		if (!called[home].any)
-			r->graph->functions[home].sums.total_s += total_s;
-	}
-	return 0;
-}
-
-/* What a caller had of a callee's own cost is not said: as much as it had of its total. */
-static void share_self(struct callgraph *graph)
-{
-	for (uint32_t i = 0; i < graph->edge_count; i++) {
-		struct callgraph_edge *edge = &graph->edges[i];
-		const struct call_sums *callee = &graph->functions[edge->callee].sums;
-		double share = callee->total_s > 0 ? edge->outer_s / callee->total_s : 0;
-
-		edge->sums.self_s = callee->self_s * (share > 1 ? 1 : share);
-	}
-}
-
-static int add_totals(struct reader *r)
-{
-	struct callgraph *graph = r->graph;
-	struct called *called = calloc(graph->function_count + (size_t)1, sizeof(*called));
-	int err;
-
-	if (!called)
-		return no_memory(r);
-	for (uint32_t i = 0; i < graph->function_count; i++) /* by <root> */
-		called[i].any = graph->functions[i].sums.total_s > 0 || graph->functions[i].sums.primitive_calls > 0;
-	for (uint32_t i = 0; i < graph->edge_count; i++) {
-		const struct callgraph_edge *edge = &graph->edges[i];
-		struct callgraph_function *callee = &graph->functions[edge->callee];
-
-		callee->sums.calls += edge->sums.calls;
-		callee->sums.primitive_calls += r->is_ours ? (int64_t)edge->outer_samples : edge->sums.primitive_calls;
-		callee->cpu_total_ns += edge->outer_cpu_ns;
-		called[edge->callee].any |= edge->sums.primitive_calls > 0;
-		called[edge->callee].s += edge->outer_s;
-	}
-	add_uncalled(r, called);
-	err = add_inlined(r, called);
-	graph->sampled_s = (double)r->sum * r->columns.scale;
-	for (uint32_t i = 0; i < graph->function_count; i++) {
-		struct call_sums *sums = &graph->functions[i].sums;
-
-		sums->total_s += called[i].s;
-		if (sums->total_s < sums->self_s)
-			sums->total_s = sums->self_s;
-		if (sums->total_s > graph->sampled_s)
-			sums->total_s = graph->sampled_s;
-	}
-	share_self(graph);
-	free(called);
-	return err;
-}
-
-static void add_facts(struct reader *r)
+static void add_facts(struct callgrind_reader *r)
 {
 	char text[64];
 
@@ -463,7 +205,7 @@ static void add_facts(struct reader *r)
 	}
 }
 
-static void release(struct reader *r)
+static void release(struct callgrind_reader *r)
 {
 	callgrind_names_release(&r->names);
 	buf_release(&r->line);
@@ -472,7 +214,7 @@ static void release(struct reader *r)
 
 int callgrind_read(struct input *from, struct callgraph *to, struct fault *fault)
 {
-	struct reader r = {.graph = to, .fault = fault, .positions = {.count = 1}};
+	struct callgrind_reader r = {.graph = to, .fault = fault, .positions = {.count = 1}};
 	bool cut;
 	int err = 0;
 
@@ -491,11 +233,11 @@ int callgrind_read(struct input *from, struct callgraph *to, struct fault *fault
 		to->from_samples = r.columns.samples < r.columns.count;
 		to->has_samples = to->from_samples && r.is_ours;
 		to->has_cpu = r.columns.cpu < r.columns.count && r.is_ours;
-		err = add_totals(&r);
+		err = callgrind_add_totals(&r);
 	}
 	if (!err) {
 		add_facts(&r);
-		err = to->err ? no_memory(&r) : 0;
+		err = to->err ? callgrind_no_memory(&r) : 0;
 	}
 	release(&r);
 	return err;
