@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sampled doctor [PID]: what holds on this host and for one process, line by line, with the mend where there is
+/* sampled doctor [PID]: what holds on this host and for one process, line by line, with what helps where there is
  * one. */
 #include "daemon/doctor.h"
 

@@ -12,7 +12,7 @@
 
 enum { NAME_COLUMNS_MAX = 1024, FILES_TOLD_MAX = 4 };
 
-/* Why a file that was mapped could not be had, and the mend. */
+/* Why a file that was mapped could not be had, and what helps. */
 static void tell_file(const struct core_file *file)
 {
 	struct buf line = {0};

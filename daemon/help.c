@@ -24,7 +24,7 @@ static const char overview[] =
 	"  sampled diff BEFORE AFTER [-o OUT]       what grew and shrank: a table, a differential flame graph\n"
 	"  sampled daemon [--check]                 the service: all Python processes of the host, always\n"
 	"  sampled push [options]                   send what the service has spooled to profile stores\n"
-	"  sampled doctor [PID]                     what works here or on a process, what does not, the mend\n"
+	"  sampled doctor [PID]                     what works here or for a process, and how to fix what does not\n"
 	"\n"
 	"`sampled help COMMAND` lists the options of a command; sampled --version prints the version.\n";
 
@@ -65,7 +65,7 @@ static const char profile_options[] =
 	"What to write:\n"
 	"  -f, --format FORMAT     default: by the suffix of -o, else flamegraph; may be given several times\n"
 	"  -o, --output FILE       default: sampled-PID-TIME.SUFFIX here; -: standard output;\n"
-	"                          as many as -f, or one: the stem of all names\n"
+	"                          one -o for each -f, or one -o as the base name of all\n"
 	"      --record FILE       everything that is sampled, for sampled convert (suffix .sampled);\n"
 	"                          without -f and -o nothing else is written\n"
 	"      --push URL          send the profile to a profile store, in a process of its own without any right;\n"
@@ -107,8 +107,8 @@ static const char ctl_usage[] =
 	"\n"
 	"  status [--json]         what the service does: processes, rates, losses, budgets, memory\n"
 	"  list [--json]           the processes, one a line\n"
-	"  attach PID              profile it, whatever the rules say\n"
-	"  detach PID              profile it no more\n"
+	"  attach PID              start to profile PID, overriding the rules\n"
+	"  detach PID              stop to profile PID, overriding the rules\n"
 	"  dump [PID]              write what the service holds of a process, or of all\n"
 	"      --rule NAME         of the processes that a rule selects\n"
 	"      --all               of all, as without a PID\n"
@@ -126,7 +126,7 @@ static const char ctl_usage[] =
 static const char doctor_usage[] =
 	"sampled doctor [PID]\n"
 	"\n"
-	"Says what works on this host, or for one process, what does not, and the mend. With a PID the\n"
+	"Checks what works on this host or for one process, and how to fix what does not. With a PID the\n"
 	"exit status is the one that attach would have.\n"
 	"\n"
 	"  -h, --help              this text\n";

@@ -55,7 +55,7 @@ static int guess_format(const char *path, const struct format **ret_format, stru
 	if (writer_is_stream(path) || !strchr(slash ? slash : path, '.'))
 		return find_format("flamegraph", ret_format, fault);
 	snprintf(hint, sizeof(hint), "give -f; formats: %s", format_names());
-	fault_set(fault, -EINVAL, hint, "-o %s: its suffix tells no format", path);
+	fault_set(fault, -EINVAL, hint, "-o %s: the suffix is no format's", path);
 	return -EINVAL;
 }
 

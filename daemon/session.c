@@ -414,7 +414,7 @@ static enum exit_status close_up(struct session *s)
 	terminal_progress("");
 	if (!s->publisher) {
 		if (s->command)
-			error_note("nothing was written: no Python was seen in the command before it ended");
+			error_note("no profile written: the command ended without running Python");
 		else if (s->targets.worst == EXIT_DONE)
 			error_note("nothing was written: stopped before a process could be attached");
 		return s->command ? s->targets.worst : error_worse(s->targets.worst, EXIT_FAILED);

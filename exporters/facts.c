@@ -228,7 +228,7 @@ static void add_sampling(struct facts *f, const struct profile *profile)
 		snprintf(fact->text, sizeof(fact->text), "%.0f %%", fact->number);
 	}
 	add_count(f, "ticks", "ticks", f->sum.ticks, FACT_PLAIN);
-	add_count(f, "ticks_credited", "ticks credited, nothing ran", f->sum.ticks_credited, FACT_PLAIN);
+	add_count(f, "ticks_credited", "idle intervals, not read", f->sum.ticks_credited, FACT_PLAIN);
 	add_loss(f, "ticks_late", "ticks late", f->sum.ticks_late, f->sum.ticks);
 	add_loss(f, "ticks_missed", "ticks missed", f->sum.ticks_missed, f->sum.ticks + f->sum.ticks_missed);
 	add_loss(f, "ticks_saved", "ticks left out (CPU budget)", f->sum.ticks_saved,

@@ -12,7 +12,7 @@ static const struct {
 	bool loss;
 } facts[] = {
 	{"ticks", "ticks", false},
-	{"ticks_credited", "ticks credited, nothing ran", false},
+	{"ticks_credited", "idle intervals, not read", false},
 	{"ticks_late", "ticks late", true},
 	{"ticks_missed", "ticks missed", true},
 	{"ticks_saved", "ticks left out (CPU budget)", true},

@@ -54,7 +54,7 @@ class Usage(cli.Folder):
         self.refuse("attach", "1", "-f", "nonsense", says="formats: flamegraph ")
         self.refuse("attach", "1", "-f", "text", "-f", "collapsed", "-o", "-", says="one format only")
         self.refuse("attach", "1", "-f", "text", "-o", "a", "-o", "b", says="do not pair")
-        self.refuse("attach", "1", "-o", "a.unknown", says="tells no format")
+        self.refuse("attach", "1", "-o", "a.unknown", says="the suffix is no format's")
         self.refuse("attach", "1", "--omit", "[", says="not a regular expression")
         self.refuse("attach", "1", "--record", "a", "--record", "b", says="--record: given twice")
         self.refuse("convert", "a", "-o", "b.txt", "--output", "c.svg", says="--output: given twice (once only)")

@@ -215,7 +215,7 @@ class Run(cli.Folder):
 
     def test_not_a_python(self):
         done = self.sampled("run", "-q", "-o", "a.html", "--", "sh", "-c", "exit 4")
-        self.assert_error(done, 4, "no Python was seen")
+        self.assert_error(done, 4, "the command ended without running Python")
         self.assertEqual(os.listdir(self.folder), [])
 
     def test_interrupt_reaches_the_command(self):
