@@ -284,6 +284,7 @@ static int add_samples(struct gecko *g, const struct json_value *value, uint32_t
 	if (!nodes)
 		return g->fault->err;
 	g->weights_are_times = json_is(g->tree, type, "tracing-ms");
+	builder_profile(g->to)->uncounted |= g->weights_are_times && samples.length > 0;
 	for (uint64_t i = 0; i < samples.length && !builder_error(g->to); i++) {
 		uint64_t stack = json_index(cell(&stacks, row, i), UINT32_MAX);
 		const struct json_value *at = cell(&stacks, row, i);

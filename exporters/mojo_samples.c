@@ -12,6 +12,7 @@ static void add_values(struct mojo *m, uint32_t node)
 	bool is_time = strcmp(m->metric, "memory") != 0;
 	uint64_t values[VALUE_COUNT] = {[VALUE_SAMPLES] = 1}, number = m->metric_number;
 
+	builder_profile(m->to)->uncounted = true; /* each has its own time, or bytes, as Austin's text of it says */
 	if (m->metric_value == BUILDER_NONE)
 		m->metric_value = builder_value(m->to, m->metric, is_time ? "nanoseconds" : "bytes", VALUE_WALL);
 	number = is_time ? number * 1000 : number;

@@ -185,6 +185,7 @@ int pyinstrument_read(struct input *from, struct builder *to, struct fault *faul
 	if (err)
 		return err;
 	builder_profile(to)->imported = true;
+	builder_profile(to)->uncounted = true; /* a call that sleeps for a second is one record */
 	builder_value(to, profile_value_types[VALUE_WALL].name, profile_value_types[VALUE_WALL].unit, VALUE_WALL);
 	err = read_session(&s);
 	if (err && fault->why[0] == '\0')

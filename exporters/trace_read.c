@@ -266,6 +266,7 @@ int trace_read(struct input *from, struct builder *to, struct fault *fault)
 	int err;
 
 	builder_profile(to)->imported = true;
+	builder_profile(to)->uncounted = true; /* calls */
 	builder_value(to, profile_value_types[VALUE_WALL].name, profile_value_types[VALUE_WALL].unit, VALUE_WALL);
 	err = json_each(from, "traceEvents", take_event, &t, &cut, fault);
 	if (cut && t.events.bytes) /* as the format allows, and as what ended early leaves it */

@@ -49,6 +49,8 @@ def stacks(data):
     """{(function, …) root first: count}, all threads together; lines of one function are one."""
     sums = collections.Counter()
     for line in data.decode().splitlines():
+        if line.startswith("# value: "):
+            continue
         stack, _, count = line.rpartition(" ")
         frames = [support.frame_of(part)[0] for part in stack.split(";")]
         while frames and re.match(r'(process|interpreter|thread) ', frames[0]):
@@ -66,7 +68,7 @@ def cut(before):
 
 
 def whole(data):
-    return sum(int(line.rpartition(b" ")[2]) for line in data.splitlines())
+    return sum(int(line.rpartition(b" ")[2]) for line in data.splitlines() if not line.startswith(b"#"))
 
 
 class Consistency(cli.Folder):
@@ -109,18 +111,29 @@ class Consistency(cli.Folder):
         self.assertEqual(data, self.read("second.out"), "%s: the same input gives the same bytes" % name)
         return data
 
+    def functions(self, path):
+        """What a report says of each."""
+        done = self.sampled("report", path, "--json", timeout=120)
+        self.assertEqual(done.returncode, cli.DONE, done.stderr)
+        return sorted(json.loads(done.stdout)["functions"], key=json.dumps)
+
     def check_back(self, shape, before, name):
         """What is read back from first.out."""
         done = self.convert("first.out", "collapsed", "back.collapsed")
         if done.returncode == cli.USAGE and b"no stacks" in done.stderr:  # function totals only: they stay what they are
             self.assertEqual(self.convert("first.out", name, "again.out").returncode, cli.DONE)
-            content = marshal.loads if name == "pstats" else bytes  # a dict, whose order says nothing
-            self.assertEqual(content(self.read("again.out")), content(self.read("first.out")))
+            # A dict's order says nothing, nor does that of callgrind's functions, which the reader knows the lines of.
+            content = {"pstats": lambda path: marshal.loads(self.read(path)), "callgrind": self.functions}.get(name, self.read)
+            self.assertEqual(content("again.out"), content("first.out"))
             return
         self.assertEqual((done.returncode, done.stderr), (cli.DONE, b""))
         after = self.read("back.collapsed")
-        if name == "chrome":  # spans, whose times add up (test_format_chrome.py) and which are no samples
-            if shape not in ("hostile", "real"):  # of a real program a sample may weigh nothing
+        if name == "chrome":  # spans, which are no samples: they have the time
+            self.assertEqual(self.sampled("convert", shape + ".sampled", "-o", "time.collapsed", "--value", "wall").returncode, cli.DONE)
+            time, spans = whole(self.read("time.collapsed")), whole(after)
+            self.assertLessEqual(spans, time, shape)
+            if shape not in ("hostile", "real"):  # of those some time has no frame, and a sample may weigh nothing
+                self.assertAlmostEqual(spans / time, 1, places=3, msg=shape)
                 self.assertLessEqual(set(before), set(stacks(after)), shape)
             return
         if name == "dask":

@@ -77,7 +77,11 @@ class VizTracer(Imports):
         with open(self.path("viz.json"), "rb") as file:
             events = [event for event in json.load(file)["traceEvents"] if event["ph"] == "X"]
         found = self.functions("viz.json")
-        text = self.convert("viz.json", "-f", "collapsed", "-o", "-")
+        text = self.convert("viz.json", "-f", "collapsed", "-o", "-")  # calls are no samples: it has the time
+        own = sum(line.count for line in support.parse_collapsed(text))
+        self.assertTrue(text.startswith(b"# value: wall, in nanoseconds\n"), text[:80])
+        self.assertAlmostEqual(own / 1e9, sum(seconds for seconds, _ in found.values()), places=5)
+        text = self.convert("viz.json", "-f", "collapsed", "-o", "-", "--value", "samples")
         self.assertIn(b"helper", text)
         calls = collections.Counter()
         for line in support.parse_collapsed(text):
@@ -151,6 +155,9 @@ class Pyinstrument(Imports):
                 total["work"] += frame["time"]
             todo.extend(frame["children"])
         self.assertAlmostEqual(found["work"][1], total["work"], places=4)
+        # A record has the time that has passed since the one before, be it a thousand intervals: what has one number has the time.
+        lines = support.parse_collapsed(self.convert("a.pyisession", "-f", "collapsed", "-o", "-"))
+        self.assertAlmostEqual(sum(line.count for line in lines) / 1e9, sum(time for _, time in session["frame_records"]), places=5)
         # In the order of time: the records last as long as their samples stand for.
         self.convert("a.pyisession", "-f", "speedscope", "-o", "order.json")
         with open(self.path("order.json"), "rb") as file:

@@ -84,6 +84,20 @@ class Weights(cli.Folder):
         with open(self.convert(self.write("even.speedscope.json", rows), "even.collapsed")) as file:
             self.assertEqual(file.read(), 'thread ? "t";a 1\nthread ? "t";a;b 1\n')
 
+    def test_calls_and_spans_have_their_time(self):
+        spans = [{"ph": "X", "pid": 1, "tid": 1, "name": "a", "ts": 0, "dur": 2750}, {"ph": "X", "pid": 1, "tid": 1, "name": "b", "ts": 100, "dur": 2500}]
+        session = {"start_time": 1.0, "duration": 1.0, "sample_count": 2, "start_call_stack": [], "target_description": "x", "cpu_time": 1.0,
+                   "frame_records": [[["MainThread\0<thread>\x001", "a\0a.py\x001"], 0.00025], [["MainThread\0<thread>\x001", "a\0a.py\x001", "b\0a.py\x002"], 0.0025]]}
+        gecko = {"meta": {"interval": 1, "processType": 0, "preprocessedProfileVersion": 50}, "threads": [
+            {"name": "t", "pid": 1, "tid": 1, "stringArray": ["a", "b"], "frameTable": {"length": 2, "func": [0, 1]},
+             "funcTable": {"length": 2, "name": [0, 1]}, "stackTable": {"length": 2, "frame": [0, 1], "prefix": [None, 0]},
+             "samples": {"length": 2, "stack": [0, 1], "time": [1, 2], "weight": [0.25, 2.5], "weightType": "tracing-ms"}}]}
+        for name, content in (("trace.json", {"traceEvents": spans}), ("s.pyisession", session), ("gecko.json", gecko)):
+            with self.subTest(name):
+                path = self.write(name, content)
+                self.assertEqual(self.stacks(path), ({("a",): 250000, ("a", "b"): 2500000}, "nanoseconds"))
+                self.check_pairs(path)
+
     def test_value_chooses(self):
         path = self.convert(self.write("w.speedscope.json", ROWS), "w.pb.gz")
         for name in TREES:
