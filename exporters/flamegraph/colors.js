@@ -14,6 +14,11 @@ const CATEGORIES = [
 	{id: "frozen", label: "Import system, frozen", hue: [150, 36, 72], dark: [156, 36, 29]},
 	{id: "native", label: "C, C++ and other native code", hue: [96, 44, 72], dark: [100, 36, 32]},
 	{id: "special", label: "Garbage collector, other", hue: [350, 58, 78], dark: [350, 36, 42]},
+	// Of databases of the Ascend profiler, whose frames have these for files: in the legend only where they are.
+	{id: "cann", label: "CANN", file: "<cann>", hue: [320, 50, 76], dark: [318, 34, 40]},
+	{id: "framework", label: "Python framework", file: "<python_framework>", hue: [235, 60, 80], dark: [232, 40, 46]},
+	{id: "python", label: "Python", file: "<python>", hue: [48, 84, 68], dark: [46, 58, 34]},
+	{id: "unnamed", label: "Unknown", file: "<unknown>", hue: [220, 6, 80], dark: [220, 5, 36]},
 ];
 // A share's change: the stronger, the larger a part of the larger share it is.
 const CHANGES = {
@@ -94,9 +99,16 @@ function categoryOf(symbol) {
 	if (categoryCache[symbol] >= 0)
 		return categoryCache[symbol];
 	const file = fileOf(symbol);
-	const category = kindOf(symbol) === NATIVE ? 4 : !file ? 5 : /^<frozen/.test(file) ? 3 : /\/(site|dist)-packages\//.test(file) ? 1 :
+	const said = file ? CATEGORIES.findIndex((category) => category.file === file) : -1;
+	const category = said >= 0 ? said : kindOf(symbol) === NATIVE ? 4 : !file ? 5 : /^<frozen/.test(file) ? 3 : /\/(site|dist)-packages\//.test(file) ? 1 :
 		/\/lib(64)?\/python\d(\.\d+)?\//.test(file) ? 2 : 0;
 	return categoryCache[symbol] = category;
+}
+
+// What the legend explains: what is in this page, or may be in any.
+function legendCategories() {
+	const there = new Set(Array.from({length: symbolCount}, (_, symbol) => fileOf(symbol)));
+	return CATEGORIES.filter((category) => !category.file || there.has(category.file));
 }
 
 const fileHueCache = new Map();

@@ -180,7 +180,7 @@ function showLegend() {
 				parts.push([shaded(state, 3), `${i === 1 && !isOwn[GIL] ? "Runnable" : state.label} ${percentText(states[i], whole)}`]);
 		});
 	else if (view.color === "category")
-		for (const category of CATEGORIES)
+		for (const category of legendCategories())
 			parts.push([shaded(category, 3), category.label]);
 	else
 		parts.push([null, "One hue a file"]);

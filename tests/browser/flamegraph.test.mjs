@@ -8,7 +8,7 @@ import {clean, file, make, page, problems, show, source} from "./pages.mjs";
 
 const ROW = 21;
 
-make(["hostile", "timed", "large", "deep", "empty", "imported"], ".html", source);
+make(["hostile", "timed", "large", "deep", "empty", "imported", "ascend"], ".html", source);
 
 const bare = (kind, options = {}) => show(kind, ".html", {reducedMotion: "reduce", ...options});
 
@@ -246,6 +246,24 @@ test("opens with all threads as one, by CPU time where that is known, by categor
 	assert.ok(!(await named("pause")), "what sleeps has no CPU time");
 	await bare("hostile");
 	assert.deepEqual(await shown(), ["merged", "1", "status"]);
+	clean();
+});
+
+test("what the Ascend profiler tells apart has colours of its own, which only its pages explain", async () => {
+	const legend = () => page.locator("#legend > span").allTextContents(), own = ["CANN", "Python framework", "Python", "Unknown"];
+	await open("hostile");
+	await page.locator("#color").selectOption("category");
+	assert.ok(!(await legend()).some((label) => own.includes(label)), "elsewhere there are none");
+	await open("ascend");
+	assert.equal(await page.locator("#color").inputValue(), "category");
+	for (const label of own)
+		assert.ok((await legend()).includes(label), label);
+	const colors = await page.evaluate(() => {
+		const canvas = document.getElementById("canvas"), pen = canvas.getContext("2d"), scale = canvas.width / canvas.clientWidth;
+		return window.sampled.frames().filter((frame) => frame.row > 0).map((frame) =>
+			Array.from(pen.getImageData(Math.round((frame.x + frame.width - 4) * scale), Math.round((frame.y + 4) * scale), 1, 1).data).join());
+	});
+	assert.deepEqual([colors.length, new Set(colors).size], [4, 4], colors.join(" "));
 	clean();
 });
 

@@ -200,6 +200,26 @@ static void make_imported(struct profile *p)
 	p->note_count = 1;
 }
 
+/* As a database of the Ascend profiler is read: a frame's file is its category. */
+static void make_ascend(struct profile *p)
+{
+	static const char *const names[][2] = {{"job.py(3): step", "<python>"},
+	                                       {"aten::add", "<python_framework>"},
+	                                       {"aclnnAdd", "<cann>"},
+	                                       {"mystery", "<unknown>"}};
+	uint32_t thread = built_thread(p, built_process(p, 10, ""), 0, 10, ""), at = 0;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		at = built_child(p, thread, at, built_symbol(p, names[i][0], names[i][1], 0), 0);
+		p->threads[thread].nodes[at].self[VALUE_SAMPLES] = 1;
+		p->threads[thread].nodes[at].self[VALUE_WALL] = 1000;
+	}
+	for (int v = VALUE_RUNNABLE; v < VALUE_COUNT; v++)
+		p->values[v] = (struct value_type){0};
+	p->imported = true;
+	p->has_runs = false;
+}
+
 /* One side of a comparison: of 1,000 or 2,000 samples. Numbers of threads and first lines are others on each side, as in two runs. */
 static struct profile *make_side(bool after)
 {
@@ -257,9 +277,9 @@ int main(int argc, char **argv)
 	struct fault fault;
 
 	if (argc < 3) {
-		fprintf(stderr,
-		        "usage: make_profile hostile|timed|large|huge|deep|deep2000|one|native|empty|imported|compared "
-		        "OUT [SOURCE]\n");
+		fprintf(stderr, "usage: make_profile "
+		                "hostile|timed|large|huge|deep|deep2000|one|native|empty|imported|ascend|compared "
+		                "OUT [SOURCE]\n");
 		return 2;
 	}
 	if (strcmp(argv[1], "hostile") == 0)
@@ -281,6 +301,8 @@ int main(int argc, char **argv)
 		make_native(profile);
 	else if (strcmp(argv[1], "imported") == 0)
 		make_imported(profile);
+	else if (strcmp(argv[1], "ascend") == 0)
+		make_ascend(profile);
 	if (writer_open(&to, argv[2], &fault) == 0) {
 		const char *name = getenv("FORMAT");
 		const struct format *format = name ? format_by_name(name) : format_by_suffix(argv[2]);
