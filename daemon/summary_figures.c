@@ -73,7 +73,7 @@ static void print_times(const struct profile *profile, const struct facts *facts
 	struct buf line = {0};
 
 	for (int v = 0; v < VALUE_COUNT; v++)
-		values[v] = profile_sum(profile, v);
+		values[v] = profile_sum(profile, (enum value_index)v);
 	values_states(values, states);
 	for (int i = 0; i < STATE_COUNT; i++)
 		if (states[i] || i != STATE_UNKNOWN)
