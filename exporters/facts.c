@@ -224,7 +224,8 @@ static void add_sampling(struct facts *f, const struct profile *profile)
 	add_rates(f);
 	/* A quarter, and not of next to nothing. */
 	if (wait_ns > (cpu_ns + wait_ns) / 4 && wait_ns > due_ns / 20) {
-		fact = add(f, "overload", "overloaded: of the time in which they could run, threads waited for a CPU", facts_percent(wait_ns, cpu_ns + wait_ns), FACT_LOSS);
+		fact = add(f, "overload", "overloaded: waiting for a CPU",
+		           facts_percent(wait_ns, cpu_ns + wait_ns), FACT_LOSS);
 		snprintf(fact->text, sizeof(fact->text), "%.0f %%", fact->number);
 	}
 	add_count(f, "ticks", "ticks", f->sum.ticks, FACT_PLAIN);

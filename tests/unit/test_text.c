@@ -384,6 +384,7 @@ Test(text, what_the_kernel_counted_is_of_all_time)
 	facts_make(&facts, p);
 	cr_expect_float_eq(facts.covered, 0.5, 1e-9);
 	text = report(p);
+	cr_expect(strstr(text, "! overloaded: waiting for a CPU 80 %"), "%s", text);
 	cr_expect(strstr(text, "        5    0.005    20.0    0.0    0.0  100.0    0.0    0.0    0.0  1 Main"), "%s", text);
 	free(text);
 	for (int busy = 1; busy >= 0; busy--) {
