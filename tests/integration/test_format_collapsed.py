@@ -86,7 +86,7 @@ class Collapsed(cli.Folder):
         return b"\n".join(line for line in self.read("austin.txt").splitlines() if line.startswith(b"P"))
 
     def test_refused(self):
-        for text, says in ((b"hello\nworld\n", "no format that is known"), (b"\x1f\x8bnot gzip at all", "damaged")):
+        for text, says in ((b"hello\nworld\n", "unrecognised format"), (b"\x1f\x8bnot gzip at all", "damaged")):
             with open(self.path("bad"), "wb") as file:
                 file.write(text)
             self.assert_error(self.sampled("convert", "bad", "-o", "x.txt"), cli.FAILED, says)

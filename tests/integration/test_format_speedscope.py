@@ -170,12 +170,12 @@ class Others(cli.Folder):
             'thread ? "Process 7 Thread 8 "MainThread"";main (a.py:3) 1'])
 
     def test_evented(self):
-        """As speedscope itself exports: each stretch of time between two events is a sample."""
+        """As speedscope itself exports: stretches of time between events, which are no samples: their times are kept."""
         text = """{"exporter":"speedscope@1.25.0","name":"x","activeProfileIndex":0,
             "$schema":"https://www.speedscope.app/file-format-schema.json","shared":{"frames":[{"name":"a"},{"name":"b"}]},
             "profiles":[{"type":"evented","name":"t","unit":"milliseconds","startValue":0,"endValue":9,"events":[
             {"type":"O","frame":0,"at":0},{"type":"O","frame":1,"at":2},{"type":"C","frame":1,"at":7},{"type":"C","frame":0,"at":9}]}]}"""
-        self.assertEqual(self.read(text), 'thread ? "t";a 2\nthread ? "t";a;b 1\n')
+        self.assertEqual(self.read(text), '# value: wall, in nanoseconds\nthread ? "t";a;b 5000000\nthread ? "t";a 4000000\n')
 
     def test_malformed(self):
         for text, says in (

@@ -47,7 +47,7 @@ class Native(unittest.TestCase):
 
     points = 12  # of all samples, at most, between a function's share and perf's
     perf_least = 500
-    part = 0.3  # of what CHAINS has
+    part = 0.1  # of what CHAINS has
 
     def setUp(self):
         native.modules()

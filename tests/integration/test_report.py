@@ -240,7 +240,7 @@ class Report(cli.Folder):
             (cli.FAILED, "cannot read missing.prof", ["a.prof", "missing.prof"]),
             (cli.FAILED, "cannot read missing.prof", ["--interactive", "missing.prof"]),
             (cli.FAILED, "cannot read cut.prof", ["cut.prof"]),
-            (cli.FAILED, "no format that is known", ["/etc/passwd"]),
+            (cli.FAILED, "unrecognised format", ["/etc/passwd"]),
         ):
             with self.subTest(args=args):
                 self.assert_error(self.sampled("report", *args), status, says)

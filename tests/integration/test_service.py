@@ -170,9 +170,14 @@ class Kept(unittest.TestCase):
             service = stack.enter_context(Service(" ".join(map(of, first)), max_files=32))
             pids = {target.pid for target in first}
             for _ in range(3):
-                support.wait_until(lambda: {target["pid"] for target in service.json("list") if target["state"] in ("sampled", "failed")} >= pids,
-                                   "all are listed", 30, service.explain)
-                listed = {target["pid"]: target for target in service.json("list") if target["pid"] in pids}
+                listed = {}
+
+                def all_are_listed():
+                    listed.clear()
+                    listed.update((target["pid"], target) for target in service.json("list") if target["state"] in ("sampled", "failed"))
+                    return set(listed) >= pids
+
+                support.wait_until(all_are_listed, "all are listed", 30, service.explain)
                 sampled = {pid for pid in pids if listed[pid]["state"] == "sampled"}
                 starved = {pid for pid in pids if listed[pid]["state"] == "failed"}
                 self.assertTrue(sampled and starved and sampled | starved == pids, listed)
