@@ -63,7 +63,7 @@ FUZZ_BIN := $(FUZZ_SRC:%.c=$(BUILD)/%)
 Q := $(if $(filter 1,$(V)),,@)
 say = $(if $(filter 1,$(V)),,@printf '  %-5s %s\n' $(1) $(2);)
 
-.PHONY: all static objects unit stress browser native oracle soak fuzz check check-full check-long setup-tests check-headers bench bench-bounds bench-formats bench-native bench-history bench-service demo clean install uninstall deb wheel image format-check \
+.PHONY: all static objects unit stress browser native oracle soak fuzz check check-full check-long setup-tests check-headers bench bench-bounds bench-formats bench-native bench-history bench-service demo clean install uninstall deb wheel image pictures format-check \
 	help FORCE
 .DELETE_ON_ERROR:
 all: $(BUILD)/sampled ## build the program: build/sampled
@@ -292,6 +292,9 @@ wheel: static ## build the package for pip: build/sampled_profiler-VERSION-….w
 
 image: static ## build an OCI image of the portable program alone: build/image (needs umoci)
 	$(Q)packaging/make-image $(or $(filter-out build,$(BUILD)),build/static)/sampled
+
+pictures: all ## make the pictures of README.md from a real profile, with Chromium
+	$(Q)SAMPLED=$(BUILD)/sampled PYTHON=$(PYTHON) docs/make-pictures
 
 format-check: ## tell where clang-format would change something
 	clang-format --dry-run -Werror $(LIB_SRC) $(DAEMON_SRC) $(UNIT_SRC) $(STRESS_SRC) $(FUZZ_SRC) tests/fuzz/common.[ch] $(HEADERS)
