@@ -153,8 +153,12 @@ static int copy_out(int from, const char *path, struct writer *to, struct fault 
 {
 	char piece[16384];
 	ssize_t got;
-	int err = writer_open(to, path, fault);
+	unsigned tries = 0;
+	int err;
 
+	do
+		err = writer_open(to, path, fault);
+	while (result_waits_for_reader(err, path, &tries));
 	if (err)
 		return err;
 	for (off_t at = 0; (got = pread(from, piece, sizeof(piece), at)) > 0; at += got)

@@ -109,6 +109,31 @@ static void note_tmp_path(struct outputs *outputs)
 	pthread_mutex_unlock(&outputs->lock);
 }
 
+/* A FIFO is waited for until somebody reads it, or the main thread, which takes the signals, gives up. */
+static int open_path(struct outputs *outputs, const char *path, struct fault *fault)
+{
+	unsigned tries = 0;
+	int err;
+
+	do {
+		err = writer_open(outputs->writer, path, fault);
+		pthread_mutex_lock(&outputs->lock);
+		outputs->waiting = err == -EAGAIN;
+		pthread_mutex_unlock(&outputs->lock);
+	} while (result_waits_for_reader(err, path, &tries));
+	return err;
+}
+
+bool outputs_wait_for_reader(struct outputs *outputs)
+{
+	bool waiting;
+
+	pthread_mutex_lock(&outputs->lock);
+	waiting = outputs->waiting;
+	pthread_mutex_unlock(&outputs->lock);
+	return waiting;
+}
+
 void outputs_give_up(struct outputs *outputs)
 {
 	/* Kept locked: the writing thread stops before its next file. */
@@ -134,7 +159,7 @@ static int write_to(struct outputs *outputs, const struct output *o, const char 
 	int err = 0;
 
 	if (path)
-		err = writer_open(w, path, &fault);
+		err = open_path(outputs, path, &fault);
 	else
 		writer_open_fd(w, STDOUT_FILENO);
 	if (!err) {

@@ -34,7 +34,8 @@ struct outputs {
 	struct naming *naming;    /* owned; NULL: native frames are not asked for */
 	struct push_child *push;  /* owned; NULL: nothing is pushed */
 	struct writer *writer;    /* owned; one file is written at a time */
-	pthread_mutex_t lock;     /* guards tmp_path, so that another thread can give up */
+	pthread_mutex_t lock;     /* guards the two below, so that another thread can give up */
+	bool waiting;             /* for a FIFO's reader */
 	char *tmp_path;           /* of the file being written, owned; NULL: none */
 };
 
@@ -75,6 +76,8 @@ int outputs_finish_recording(struct outputs *outputs, const struct profile *prof
  * the others from being written. Native frames get their names before: *profile is replaced. 0 or the first -errno. */
 int outputs_write(struct outputs *outputs, struct profile **profile);
 
+/* From another thread, while outputs_write() runs: whether it waits until somebody reads a FIFO. */
+bool outputs_wait_for_reader(struct outputs *outputs);
 /* From another thread, while outputs_write() runs: removes the temporary file. No more are made: the caller must
  * exit. */
 void outputs_give_up(struct outputs *outputs);

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/result.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "daemon/error.h"
 #include "daemon/terminal.h"
+
+enum { TRIES_UNSAID = 25 }; /* half a second, in which a reader that was started along with us comes */
 
 int result_announce(const char *path)
 {
@@ -25,6 +30,30 @@ int result_announce(const char *path)
 	return err;
 }
 
+bool result_waits_for_reader(int err, const char *path, unsigned *tries)
+{
+	static const struct timespec pause = {.tv_nsec = 20 * NS_PER_MS};
+
+	if (err != -EAGAIN)
+		return false;
+	if (++*tries == TRIES_UNSAID)
+		error_note("%s: waiting for a reader (Ctrl-C gives up)", path);
+	nanosleep(&pause, NULL);
+	return true;
+}
+
+/* A FIFO is waited for until a signal ends the program. */
+static int open_file(struct writer *to, const char *file, struct fault *fault)
+{
+	unsigned tries = 0;
+	int err;
+
+	do
+		err = writer_open(to, file, fault);
+	while (result_waits_for_reader(err, file, &tries));
+	return err;
+}
+
 int result_write(const char *path, result_writer *write, const void *of)
 {
 	const char *file = path && !writer_is_stdout(path) ? path : NULL;
@@ -38,7 +67,7 @@ int result_write(const char *path, result_writer *write, const void *of)
 		return EXIT_FAILED;
 	}
 	if (file)
-		err = writer_open(to, file, &fault);
+		err = open_file(to, file, &fault);
 	else
 		writer_open_fd(to, STDOUT_FILENO);
 	if (!err)

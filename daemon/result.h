@@ -3,11 +3,17 @@
 #ifndef SAMPLED_DAEMON_RESULT_H
 #define SAMPLED_DAEMON_RESULT_H
 
+#include <stdbool.h>
+
 #include "base/fault.h"
 #include "exporters/writer.h"
 
 /* Writes of what `of` points to. 0 or -errno, *fault filled or not; an error of `to` sticks in it and need not be returned. */
 typedef int result_writer(const void *of, struct writer *to, struct fault *fault);
+
+/* Whether writer_open(), which returned err, is to be tried again since path is a FIFO that nobody reads yet. Sleeps before, and says once what is waited
+ * for. *tries begins as 0. */
+bool result_waits_for_reader(int err, const char *path, unsigned *tries);
 
 /* Writes a file, or standard output where path is NULL or "-", and prints the name of a file that is whole. What goes wrong is reported.
  * Returns an exit status. */

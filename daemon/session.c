@@ -196,9 +196,9 @@ static void snapshot(struct session *s)
 		sampler_ask_mark(s->sampler, ++s->snapshots);
 }
 
-static void give_up(struct session *s)
+static void give_up(struct session *s, const char *why)
 {
-	error_note("interrupted a second time: gave up writing");
+	error_note("%s: gave up writing", why);
 	outputs_give_up(&s->outputs);
 	_exit(EXIT_GIVEN_UP);
 }
@@ -259,8 +259,11 @@ static void take_signal(struct session *s, uint32_t signal)
 	}
 	if (is_for_command(s, signal))
 		return;
+	/* Without a reader there may never be an end, so the first signal is enough. */
+	if (s->stopping && signal != SIGHUP && outputs_wait_for_reader(&s->outputs))
+		give_up(s, "nobody reads the FIFO");
 	if (signal == SIGINT && ++s->interrupts > 1 && s->stopping)
-		give_up(s);
+		give_up(s, "interrupted a second time");
 	stop(s);
 }
 

@@ -26,7 +26,7 @@ bool writer_is_stream(const char *path);
 bool writer_is_stdout(const char *path);
 
 /* Opens PATH. A file is written whole or not at all: a temporary file in the same directory, mode 0600, or the mode and owner of an existing regular PATH.
- * A stream is written straight; a FIFO waits for a reader here. A symbolic link, a directory, or another device at PATH is refused (-ELOOP, -EISDIR,
+ * A stream is written straight; -EAGAIN: it is a FIFO that nobody reads yet. A symbolic link, a directory, or another device at PATH is refused (-ELOOP, -EISDIR,
  * -EINVAL). */
 int writer_open(struct writer *w, const char *path, struct fault *fault);
 /* Whether writer_open() would open it, without a trace. 0 or -errno with *fault filled. */

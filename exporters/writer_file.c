@@ -183,7 +183,23 @@ static int check_descriptor(int fd, struct fault *fault)
 	return 0;
 }
 
-/* Opens what writer_is_stream(); a FIFO when somebody reads it. */
+/* Opens a FIFO or a device. A FIFO that nobody reads is not waited for here, where no signal could end the wait. */
+static int open_path(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC), flags;
+	struct stat st;
+
+	if (fd < 0)
+		return errno == ENXIO && lstat(path, &st) == 0 && S_ISFIFO(st.st_mode) ? -EAGAIN : -errno;
+	flags = fcntl(fd, F_GETFL);
+	if (flags < 0 || fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) != 0) {
+		close(fd);
+		return -EIO;
+	}
+	return fd;
+}
+
+/* Opens what writer_is_stream(). */
 static int open_stream(struct writer *w, const char *path, struct fault *fault)
 {
 	int own = strcmp(path, "-") == 0 ? STDOUT_FILENO : own_descriptor(path), err = 0;
@@ -194,12 +210,17 @@ static int open_stream(struct writer *w, const char *path, struct fault *fault)
 		err = check_descriptor(own, fault);
 	if (err)
 		return w->err = err;
-	w->fd = own >= 0 ? fcntl(own, F_DUPFD_CLOEXEC, 0) : open(path, O_WRONLY | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC);
-	w->path = w->fd < 0 ? NULL : strdup(path);
-	if (w->fd >= 0 && own < 0 && (fstat(w->fd, &st) != 0 || !is_stream_mode(st.st_mode)))
+	w->fd = own < 0 ? open_path(path) : fcntl(own, F_DUPFD_CLOEXEC, 0);
+	if (w->fd < 0) {
+		err = own < 0 ? w->fd : -errno;
+		w->fd = -1;
+		return w->err = fault_set(fault, err, "", "%s", err == -EAGAIN ? "nobody reads it" : strerror(-err));
+	}
+	w->path = strdup(path);
+	if (own < 0 && (fstat(w->fd, &st) != 0 || !is_stream_mode(st.st_mode)))
 		w->err = fault_set(fault, -EINVAL, "", "it has become something else");
 	else if (!w->path)
-		w->err = fault_set(fault, w->fd < 0 ? -errno : -ENOMEM, "", "%s", strerror(w->fd < 0 ? errno : ENOMEM));
+		w->err = fault_set(fault, -ENOMEM, "", "out of memory");
 	if (!w->err)
 		return 0;
 	err = w->err;

@@ -6,6 +6,7 @@ import fcntl
 import gzip
 import os
 import re
+import signal
 import struct
 import subprocess
 import termios
@@ -76,6 +77,28 @@ class Outputs(cli.Folder):
         self.assert_error(self.sampled("attach", self.target.pid, "--record", "/dev/null"), cli.FAILED, "a recording is a regular file")
         self.assert_error(self.sampled("attach", self.target.pid, "-f", "text", "-f", "svg", "-o", "/dev/null"), cli.USAGE,
                           "-o /dev/null: a stream takes one format only")
+
+    def test_a_fifo_that_nobody_reads(self):
+        """It is waited for, and said; a signal ends that."""
+        os.mkfifo(self.path("fifo"))
+        attach = ["attach", str(self.target.pid), "-q", "-d", "0.1", "-f", "collapsed", "-o", "fifo"]
+        self.sampled("attach", self.target.pid, "-q", "-d", "0.1", "-o", "a.collapsed")
+        waiting = b"sampled: fifo: waiting for a reader (Ctrl-C gives up)\n"
+        gave_up = b"sampled: nobody reads the FIFO: gave up writing\n"
+        for command, number, status, last in ((attach, signal.SIGINT, cli.GIVEN_UP, gave_up), (attach, signal.SIGTERM, cli.GIVEN_UP, gave_up),
+                                              (["convert", "a.collapsed", "-o", "fifo", "-f", "text"], signal.SIGINT, -signal.SIGINT, b"")):
+            with self.subTest(command=command[0], signal=number):
+                process = subprocess.Popen([support.SAMPLED] + command, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                self.addCleanup(process.kill)
+                self.assertEqual(process.stderr.readline(), waiting)
+                process.send_signal(number)
+                out, err = process.communicate(timeout=60)
+                self.assertEqual((process.returncode, out, err), (status, b"", last))
+        process = subprocess.Popen([support.SAMPLED] + attach, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.assertEqual(process.stderr.readline(), waiting)
+        with open(self.path("fifo"), "rb") as reader:
+            self.assertGreater(cli.samples(reader.read()), 0, "a reader that comes late has all")
+        self.assertEqual((process.communicate(timeout=60), process.returncode), ((b"fifo\n", b""), cli.DONE))
 
     def test_a_reader_that_has_read_enough(self):
         """| head is no failure, and nothing is said."""

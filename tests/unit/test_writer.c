@@ -191,10 +191,13 @@ Test(writer, fifo, .description = "is opened once, when somebody reads it")
 
 	cr_assert_eq(mkfifo(path, 0600), 0);
 	cr_assert(writer_is_stream(path));
+	cr_assert_eq(writer_open(&w, path, &fault), -EAGAIN, "nobody reads it, and nobody is waited for");
+	cr_assert_eq(writer_check(&w, path, &fault), 0);
 	reader = open(path, O_RDONLY | O_NONBLOCK);
 	cr_assert_eq(writer_check(&w, path, &fault), 0);
 	cr_assert_eq(read(reader, text, sizeof(text)), 0, "nobody has opened it yet");
 	cr_assert_eq(writer_open(&w, path, &fault), 0);
+	cr_assert_eq(fcntl(w.fd, F_GETFL) & O_NONBLOCK, 0, "a slow reader is waited for");
 	writer_puts(&w, "through");
 	cr_assert_eq(writer_close(&w, &fault), 0);
 	cr_assert_eq(read(reader, text, sizeof(text)), 7);
