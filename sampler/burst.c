@@ -200,7 +200,8 @@ void burst_learn(struct target *target, struct thread *t, struct walker *w)
 	bool known = t->all_known >= KNOWN_LOOKS;
 	uint64_t started_ns, most_ns = known ? 0 : may_take_ns(&target->burst), ticks_a_look = t->all_known < SURE_LOOKS ? LEARN_OF : SURE_OF;
 
-	if (target_plan_order(target) != PLAN_TELL || target->callees || t->looks < FIRST_LOOKS ||
+	/* Without frames there are no calls to learn. */
+	if (target_plan_order(target) != PLAN_TELL || target->callees || t->looks < FIRST_LOOKS || (t->taken && t->last.depth == 0) ||
 	    ((known || most_ns == 0) && hash_combine(target->tick, t->id) % (ticks_a_look * target->awake_count) != 0))
 		return;
 	started_ns = clock_now_ns();

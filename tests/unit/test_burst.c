@@ -130,6 +130,21 @@ Test(burst, the_look_at_one_tick_in_sixteen_needs_no_credit, .init = begin_with_
 	cr_expect_lt(burst->credit_ns, 1, "one within the credit is charged");
 }
 
+/* A program that embeds Python and waits in C has no frames: no look would ever show known calls, and each tick spent all that was earned. */
+Test(burst, a_sample_without_frames_has_no_calls_to_learn, .init = begin_with_owed, .fini = fake_coroutine_end)
+{
+	fake.target->interval_ns = 100 * NS_PER_US;
+	fake.target->awake_count = 1;
+	fake.t->looks = FIRST_LOOKS;
+	fake.target->burst.credit_ns = fake.target->burst.most_ns = NS_PER_MS;
+	fake.t->taken = true;
+	burst_learn(fake.target, fake.t, &fake.w);
+	cr_expect_eq(fake.target->facts.confirms, 0);
+	fake.t->taken = false;
+	burst_learn(fake.target, fake.t, &fake.w);
+	cr_expect_gt(fake.target->facts.confirms, 0, "a sample that was not had says nothing of the stack");
+}
+
 /* Looks in some thousand ticks of a thread that so many in a row showed nothing new of. */
 static uint64_t looks_after(uint32_t known)
 {
