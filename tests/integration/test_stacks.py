@@ -155,7 +155,7 @@ class Interpreters(unittest.TestCase):
                 self.assertEqual((thread.name, thread.share("unknown")), ("sub %d" % number, 0))
                 self.assertIn("inside_%d" % number, [node.name for node in thread.nodes])
                 self.assertGreater(thread.share("gil") + thread.share("gil_wait"), 0)
-            self.assertEqual(threads[0, target.pid].share("idle"), 1)
+            self.assertGreater(threads[0, target.pid].share("idle"), 0.8)  # but for its last steps before it waits
 
     def assert_inside(self, target, options):
         done = support.sampled("attach", target.pid, "-d", "0.5", "-r", "100", "-f", "collapsed", "-o", "-", *options)
