@@ -51,7 +51,8 @@ class Idle(unittest.TestCase):
                 with self.subTest(options=options):
                     (thread,) = profile(target, target.pid, *options).threads
                     self.assertEqual((thread.tid, len(thread.nodes)), (target.pid, 1))
-                    self.assertEqual((thread.share("idle"), thread.share("unknown")), (1, 0))
+                    self.assertGreater(thread.share("idle"), 0.8)  # but for its last steps before it waits
+                    self.assertEqual(thread.share("unknown"), 0)
             (thread,) = dump(target.pid)
             self.assertEqual((thread["tid"], thread["sampled"], thread["frames"]), (target.pid, True, []))
             if python.version >= (3, 8):
