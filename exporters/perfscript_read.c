@@ -7,8 +7,8 @@
  *
  * pid/tid may be a tid alone, the processor and the period may lack, and without call chains the one frame stands on the same line. As
  * stackcollapse-perf.pl does, only samples of the first event are taken. The weight is the period: nanoseconds where the event is a clock, or
- * else what the event counts. Without periods a sample of a clock is one interval, where the head (--header) tells it; else samples are counted
- * alone. */
+ * else what the event counts. Where periods differ, samples are not worth the same, and are not counted. Without periods a sample of a clock is one
+ * interval, where the head (--header) tells it; else samples are counted alone. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -33,6 +33,7 @@ struct perf_reader {
 	char event[EVENT_BYTES_MAX];
 	bool is_clock, has_event, in_sample; /* in_sample: frames are taken */
 	bool is_weighted;                    /* by periods, or by interval_ns where there are none */
+	uint64_t first_period;               /* of the first sample that was taken */
 	uint64_t interval_ns;                /* between samples of a clock, by the head; 0: it does not say */
 	bool is_deep;                        /* the sample at hand is cut */
 	uint32_t thread;
@@ -163,6 +164,9 @@ static void end_sample(struct perf_reader *r)
 		builder_add(r->to, r->thread, node, values);
 		r->untimed++;
 	}
+	if (r->good == 0)
+		r->first_period = sample->period;
+	builder_profile(r->to)->uncounted |= r->is_weighted && sample->period != r->first_period;
 	r->good++;
 	r->deep += r->is_deep;
 }

@@ -77,6 +77,16 @@ class Weights(cli.Folder):
     def test_bytes(self):
         self.check_pairs(self.write("m.collapsed", "# mode: memory\nP1;T0:1;a.py:f:3 1000\nP1;T0:1;a.py:f:3;a.py:g:4 24\n"))
 
+    def test_periods_of_perf(self):
+        path = self.write("p.perf", "x 1/1 100.000001:          1 cycles: \n\t 400 start (/bin/x)\n\n"
+                                    "x 1/1 100.001001:    1000000 cycles: \n\t 500 work (/bin/x)\n\n")
+        before = self.stacks(path)
+        self.assertEqual(before, ({("start",): 1, ("work",): 1000000}, "count"))
+        for name in TREES:
+            self.assertEqual(self.stacks(self.convert(path, "p" + SUFFIXES[name])), before, name)
+        for name in ("collapsed", "dask"):
+            self.assertEqual(self.functions(self.path("p" + SUFFIXES[name])), self.functions(path), name)
+
     def test_samples_stay_counts(self):
         path = self.write("c.collapsed", "a;b 3\na 2\n")
         self.check_pairs(path)

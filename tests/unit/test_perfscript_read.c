@@ -47,9 +47,10 @@ Test(perf, samples_and_frames)
 	cr_assert(p->threads[1].is_main);
 	cr_assert_eq(note_of(p, "perf_samples"), 3);
 	cr_assert_eq(note_of(p, "bad_lines"), -1);
-	expect(p, "process 12 \"my prog 2\";thread 14 \"my prog 2\";[unknown];"
-	          "operator()(int, char (*)(int)) const ([kernel.kallsyms]:0);leaf (/usr/lib/libc.so.6:0) 2\n"
-	          "process 13 \"other\";thread 13 \"other\";foo;Work.run (/srv/a b:c.py:0) 1\n");
+	expect(p, "# value: cpu, in nanoseconds\n"
+	          "process 12 \"my prog 2\";thread 14 \"my prog 2\";[unknown];"
+	          "operator()(int, char (*)(int)) const ([kernel.kallsyms]:0);leaf (/usr/lib/libc.so.6:0) 500000\n"
+	          "process 13 \"other\";thread 13 \"other\";foo;Work.run (/srv/a b:c.py:0) 500000\n");
 	profile_free(p);
 }
 
@@ -67,7 +68,7 @@ Test(perf, other_events_and_bad_lines)
 	cr_assert_eq(note_of(p, "bad_lines"), 2);
 	cr_assert_str_eq(p->values[profile_weight(p)].name, "cycles:u", "cycles are no time");
 	cr_assert_str_eq(p->values[profile_weight(p)].unit, "count");
-	expect(p, "thread 1 \"a\";f (x:0) 4\nthread 1 \"a\" 1\n");
+	expect(p, "# value: cycles:u, in count\nthread 1 \"a\";f (x:0) 26\nthread 1 \"a\" 1\n");
 	profile_free(p);
 }
 
@@ -154,6 +155,10 @@ Test(perfscript_read, periods)
 	cr_assert_eq(profile_sum(p, VALUE_SAMPLES), 2);
 	cr_assert_eq(profile_sum(p, profile_weight(p)), 1000001);
 	cr_assert_eq(p->threads[0].nodes[2].self[profile_weight(p)], 1000000);
+	expect(p, "# value: cycles, in count\nthread 1 \"x\";work (/bin/x:0) 1000000\nthread 1 \"x\";start (/bin/x:0) 1\n");
+	profile_free(p);
+	p = read_text("perf", "x 1/1 1.0: 7 cycles: \n\t 400 f (/bin/x)\n\nx 1/1 2.0: 7 cycles: \n\t 400 f (/bin/x)\n\n");
+	expect(p, "thread 1 \"x\";f (/bin/x:0) 2\n");
 	profile_free(p);
 	p = read_text("perf",
 	              "x 1/1 1.0: cpu-clock: \n\t 400 f (/bin/x)\n\nx 1/1 2.0: cpu-clock: \n\t 400 g (/bin/x)\n\n");
