@@ -133,7 +133,9 @@ static int convert(void *self, char **inputs, int count)
 	status = load_all(&loaded, inputs, count, &c->filters, needs);
 	if (status != EXIT_DONE)
 		return status;
-	if (!loaded.profile && !c->format->write_callgraph) {
+	if (loaded.is_empty) {
+		status = EXIT_FAILED;
+	} else if (!loaded.profile && !c->format->write_callgraph) {
 		error_note("cannot convert to %s: %s files hold function totals, no stacks (pstats, callgrind and dot "
 		           "can be written from them)",
 		           c->format->name, loaded.format->name);

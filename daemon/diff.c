@@ -225,6 +225,11 @@ static int diff(void *self, char **paths, int count)
 	status = load_all(&c->sides[AFTER], &paths[AFTER], 1, &c->filters, NEEDS_PROFILE);
 	if (status != EXIT_DONE)
 		goto out_before;
+	/* What one side lacks, the other has gained or lost. */
+	if (c->sides[BEFORE].is_empty && c->sides[AFTER].is_empty) {
+		status = EXIT_FAILED;
+		goto out_after;
+	}
 	err = compare(c);
 	if (err) {
 		error_note("cannot compare: %s", strerror(-err));
@@ -239,6 +244,7 @@ static int diff(void *self, char **paths, int count)
 		if (status == EXIT_DONE && c->fail_above >= 0 && is_above(c))
 			status = EXIT_ABOVE;
 	}
+out_after:
 	loaded_release(&c->sides[AFTER]);
 out_before:
 	loaded_release(&c->sides[BEFORE]);

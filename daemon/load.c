@@ -234,21 +234,23 @@ static const char *input_name(const char *path)
 	return strcmp(path, "-") == 0 ? "standard input" : path;
 }
 
-/* Options that leave nothing, like a window beyond the end, are no error; but an empty result would puzzle. */
-static void note_if_empty(const struct profile *profile, const struct filters *filters, const char *what)
+/* Says why a profile is empty, and whether the filters may have done it. */
+static bool check_empty(const struct profile *profile, const struct filters *filters, const char *what)
 {
 	uint64_t left_out = profile->filtered + profile->omitted;
 	char number[32];
 
-	if (profile_sum(profile, VALUE_SAMPLES) > 0)
-		return;
-	if (left_out == 0) {
-		if (filters->from_ns || filters->to_ns)
-			error_note("%s: no samples are left; none lie between --from and --to", what);
-		return;
+	if (profile_sum(profile, VALUE_SAMPLES) > 0 || profile_sum(profile, profile_weight(profile)) > 0)
+		return false;
+	if (left_out > 0) {
+		facts_count_text(number, sizeof(number), left_out);
+		error_note("%s: no samples are left; options leave out all %s", what, number);
+	} else if (filters->from_ns || filters->to_ns) {
+		error_note("%s: no samples are left; none lie between --from and --to", what);
+	} else if (filters_need_profile(filters)) {
+		error_note("%s: no samples are left; options leave out all", what);
 	}
-	facts_count_text(number, sizeof(number), left_out);
-	error_note("%s: no samples are left; options leave out all %s", what, number);
+	return filters_need_profile(filters);
 }
 
 int load_all(struct loaded *ret_loaded, char *const *paths, int count, const struct filters *filters,
@@ -290,7 +292,7 @@ int load_all(struct loaded *ret_loaded, char *const *paths, int count, const str
 		return err == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
 	}
 	if (j.result.profile)
-		note_if_empty(j.result.profile, filters, count == 1 ? input_name(paths[0]) : "all inputs");
+		j.result.is_empty = check_empty(j.result.profile, filters, count == 1 ? input_name(paths[0]) : "all inputs");
 	*ret_loaded = j.result;
 	return EXIT_DONE;
 }

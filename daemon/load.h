@@ -19,6 +19,7 @@ struct loaded {
 	const struct format *format;
 	struct profile *profile; /* owned; NULL: it is a call graph */
 	struct callgraph graph;  /* owned; empty where there is a profile */
+	bool is_empty;           /* of load_all(): with these filters nothing is left, which was said */
 };
 
 /* Reads a file ("-": standard input), by its content, in the filters' window of time; with its runs where these are needed, or wanted and in it. 0 or -errno with

@@ -58,6 +58,10 @@ int statistics_read(struct statistics *ret_statistics, char *const *paths, int c
 
 	if (status != EXIT_DONE)
 		return status;
+	if (loaded.is_empty) {
+		loaded_release(&loaded);
+		return EXIT_FAILED;
+	}
 	err = loaded.profile ? take_profile(&s, loaded.profile, strip_dirs) : take_graph(&s, &loaded, strip_dirs);
 	for (int i = 0; i < count && !err; i++)
 		add_file(&s.files, paths[i]);

@@ -126,6 +126,10 @@ class Diff(cli.Folder):
         data = self.json("old.collapsed", "new.collapsed", "--focus", "parse|steady")
         self.assertEqual(set(data["by_name"]), {"main", "parse", "steady"})
         self.assertAlmostEqual(data["by_name"]["parse"]["self"]["before"]["percent"], 400 / 7, places=3)
+        done = self.sampled("diff", "old.collapsed", "new.collapsed", "--focus", "new", "--json")
+        self.assertEqual((done.returncode, done.stderr.count(b"no samples are left")), (cli.DONE, 1), "what is new was not there before")
+        done = self.sampled("diff", "old.collapsed", "new.collapsed", "--focus", "no such function")
+        self.assertEqual((done.returncode, done.stdout, done.stderr.count(b"no samples are left")), (cli.FAILED, b"", 2))
         done = subprocess.run([support.SAMPLED, "diff", "-", "new.collapsed", "--json"], input=OLD.encode(), cwd=self.folder, capture_output=True, timeout=30)
         self.assertEqual(json.loads(done.stdout)["before"]["samples"], 1000)
 

@@ -43,9 +43,9 @@ class Recording(cli.Folder):
         self.assertEqual((done.returncode, done.stderr), (cli.DONE, b""))
         return done.stdout.decode().split("\n")[:-1]
 
-    def collapsed(self, *args, error=b""):
+    def collapsed(self, *args):
         done = self.sampled("convert", *args, "-f", "collapsed", "-o", "-")
-        self.assertEqual((done.returncode, done.stderr), (cli.DONE, error))
+        self.assertEqual((done.returncode, done.stderr), (cli.DONE, b""))
         return done.stdout
 
     def read(self, name):
@@ -132,10 +132,14 @@ class Recording(cli.Folder):
         counts = [cli.samples(self.collapsed("a.sampled", *part)) for part in parts]
         self.assertEqual(sum(counts), whole)
         self.assertTrue(all(count > whole / 20 for count in counts), counts)
-        nothing = "sampled: a.sampled: no samples are left; options leave out all {:,}\n".format(whole).encode()
-        self.assertEqual(self.collapsed("a.sampled", "--focus", "no such function", error=nothing), b"")
-        nothing = b"sampled: a.sampled: no samples are left; none lie between --from and --to\n"
-        self.assertEqual(self.collapsed("a.sampled", "--from", "1h", error=nothing), b"")
+        for options, why in ((("--focus", "no such function"), "options leave out all {:,}\n".format(whole)),
+                             (("--mode", "exception"), "options leave out all {:,}\n".format(whole)),
+                             (("--from", "1h"), "none lie between --from and --to\n")):
+            for command in (("report",), ("convert", "-o", "nothing.html")):
+                with self.subTest(command=command[0], options=options):
+                    done = self.sampled(*command, "a.sampled", *options)
+                    self.assert_error(done, cli.FAILED, "sampled: a.sampled: no samples are left; " + why)
+        self.assertEqual(os.listdir(self.folder), ["a.sampled"])
 
     def facts(self, *args):
         done = self.sampled("convert", *args, "-f", "jsonl", "-o", "-")
