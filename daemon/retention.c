@@ -17,6 +17,16 @@ enum {
 	FREE_AT_LEAST = 64 << 10, /* bytes, on a full disk */
 };
 
+static int no_directory(const char *directory, struct fault *fault)
+{
+	int err = -errno;
+	char hint[160] = "";
+
+	if (err == -ENOENT)
+		snprintf(hint, sizeof(hint), "mkdir -p %.80s, or name another with directory = DIR in [dump]", directory);
+	return fault_set(fault, err, hint, "%s: %s", directory, strerror(-err));
+}
+
 int retention_open(struct retention *ret_retention, const char *directory, const struct retention_limits *limits,
                    struct fault *fault)
 {
@@ -25,7 +35,7 @@ int retention_open(struct retention *ret_retention, const char *directory, const
 
 	r.fd = open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (r.fd < 0)
-		return fault_set(fault, -errno, "", "%s: %s", directory, strerror(errno));
+		return no_directory(directory, fault);
 	unlinkat(r.fd, UNFINISHED, 0);
 	unlinkat(r.fd, LIST_NEXT_NAME, 0);
 	err = retention_list_read(&r);

@@ -205,6 +205,17 @@ class Kept(unittest.TestCase):
         self.assertEqual(done.stderr.decode(), "sampled: cannot start: %s/none/control.sock: No such file or directory (mkdir %s/none, or name another "
                          "place by --socket)\n" % (folder, folder))
 
+    def test_a_folder_of_dumps_that_is_not_there(self):
+        """As /var/lib/sampled, which the package makes."""
+        with tempfile.TemporaryDirectory() as folder:
+            config = os.path.join(folder, "sampled.conf")
+            with open(config, "w") as file:
+                file.write("[dump]\ndirectory = %s/none\n" % folder)
+            done = support.sampled("daemon", "--config", config, "--socket", folder + "/control.sock")
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stderr.decode(), "sampled: cannot start: %s/none: No such file or directory (mkdir -p %s/none, or name another with "
+                         "directory = DIR in [dump])\n" % (folder, folder))
+
     def test_a_reload_keeps_what_triggers_did(self):
         """What they counted, and that they fired not long ago."""
         more = "[trigger hot]\ncpu = 1%\nfor = 1s\nevery = 10m\n"
