@@ -75,11 +75,11 @@ static void print_side(const struct diff_view *view, enum side side, struct writ
 	buf_puts(&line, ": ");
 	if (d->has_samples) {
 		facts_count_text(count, sizeof(count), d->wholes[side].self_samples);
-		buf_printf(&line, "%s samples", count);
+		buf_printf(&line, "%s sample%s", count, d->wholes[side].self_samples == 1 ? "" : "s");
 	}
 	if (!d->has_samples || strcmp(d->unit, "samples") != 0) {
 		buf_printf(&line, "%s%.6g ", d->has_samples ? ", " : "", d->wholes[side].self);
-		utf8_fit(&line, d->unit, 40, false);
+		utf8_fit(&line, d->wholes[side].self == 1 && d->is_time ? "second" : d->unit, 40, false);
 	}
 	if (d->duration_s[side] > 0)
 		buf_printf(&line, " in %.3f s", d->duration_s[side]);

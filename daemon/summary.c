@@ -99,7 +99,7 @@ static void print_head(struct lines *l, const struct profile *profile, const str
 {
 	l->used = 0;
 	l->fresh = true;
-	add(l, "", "sampled: %s samples", fact_text(facts, "in_profile"));
+	add(l, "", "sampled: %s sample%s", fact_text(facts, "in_profile"), facts->in_profile == 1 ? "" : "s");
 	add(l, " ", "of %u thread%s", profile->thread_count, profile->thread_count == 1 ? "" : "s");
 	add(l, " ", "in %s", fact_text(facts, "duration_ns"));
 	end_line(l);

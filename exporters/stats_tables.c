@@ -131,8 +131,10 @@ static void add_totals(const struct stats_view *v, struct writer *to)
 	writer_puts(to, v->files);
 	if (*v->files)
 		writer_putc(to, '\n');
-	writer_printf(to, INDENT " %" PRId64 " %s ", s->calls,
-	              s->graph->from_samples ? "frames sampled" : "function calls");
+	if (s->graph->from_samples)
+		writer_printf(to, INDENT " %" PRId64 " frame%s sampled ", s->calls, s->calls == 1 ? "" : "s");
+	else
+		writer_printf(to, INDENT " %" PRId64 " function calls ", s->calls); /* as pstats has it, of one, too */
 	if (s->calls != s->primitive_calls)
 		writer_printf(to, "(%" PRId64 " primitive %s) ", s->primitive_calls,
 		              s->graph->from_samples ? "ones" : "calls");
@@ -142,7 +144,7 @@ static void add_totals(const struct stats_view *v, struct writer *to)
 	else
 		writer_printf(to, "%.*f", s->graph->is_time ? 3 : 0, s->graph->sampled_s);
 	writer_putc(to, ' ');
-	add_safe(to, s->graph->unit);
+	add_safe(to, s->graph->sampled_s == 1 && strcmp(s->graph->unit, "samples") == 0 ? "sample" : s->graph->unit);
 	writer_putc(to, '\n');
 	add_notes(s->graph, v->columns, to);
 	writer_putc(to, '\n');

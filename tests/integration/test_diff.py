@@ -133,6 +133,13 @@ class Diff(cli.Folder):
         done = subprocess.run([support.SAMPLED, "diff", "-", "new.collapsed", "--json"], input=OLD.encode(), cwd=self.folder, capture_output=True, timeout=30)
         self.assertEqual(json.loads(done.stdout)["before"]["samples"], 1000)
 
+    def test_one_of_a_kind(self):
+        with open(self.path("one.collapsed"), "w") as file:
+            file.write("main (/srv/job.py:50) 1\n")
+        table = self.sampled("diff", "one.collapsed", "one.collapsed").stdout.decode()
+        self.assertRegex(table, r"before +one.collapsed: 1 sample\n")
+        self.assertIn(" 1 frame sampled in 1 sample\n", self.sampled("report", "one.collapsed").stdout.decode())
+
     def test_usage(self):
         for args, says in (((), "two inputs are needed"), (("old.collapsed",), "two inputs"), (("a", "b", "c"), "more than two"),
                            (("-", "-"), "cannot be both"), (("a", "b", "--json", "-o", "x.html"), "one of them"),
