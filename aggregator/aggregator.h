@@ -36,11 +36,13 @@ struct record_fate {
 	uint32_t cut;  /* REC_STACK: so many frames at the root's side --stop cut off */
 	bool excluded; /* REC_THREAD: by the thread filter */
 	uint64_t cpu_ns, wait_ns; /* REC_TIME: so much went to stacks in the tree */
+	uint64_t left_cpu_ns, left_wait_ns; /* REC_TIME: so much to those that were left out */
 };
 
 /* What was counted of all records so far. */
 struct tally {
 	uint64_t filtered, omitted, out_of_memory, malformed_samples, malformed_records;
+	struct left_out left_out; /* time, of the first three */
 	uint64_t attached_ns, first_ns, last_ns; /* first attachment, first and last sample; 0: none yet */
 };
 

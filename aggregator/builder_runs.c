@@ -11,6 +11,7 @@ void builder_add(struct builder *b, uint32_t thread, uint32_t node, const uint64
 		return;
 	if (!builder_has_node(b, thread, node)) {
 		b->profile->out_of_memory += values[VALUE_SAMPLES];
+		left_out_add(&b->profile->left_out, values);
 		return;
 	}
 	for (int v = 0; v < VALUE_COUNT; v++)
@@ -112,10 +113,12 @@ uint64_t builder_run(struct builder *b, uint32_t thread, uint32_t node, uint64_t
 		return 0;
 	if (!sample_is_wanted(b->options.mode, !b->options.no_idle, status)) {
 		b->profile->filtered += count;
+		b->profile->left_out.wall += weight_ns;
 		return 0;
 	}
 	if (!builder_has_node(b, thread, node)) {
 		b->profile->out_of_memory += count;
+		b->profile->left_out.wall += weight_ns;
 		return 0;
 	}
 	taken_ns = weight_ns;

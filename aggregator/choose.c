@@ -53,6 +53,8 @@ void profile_choose_value(struct profile *profile, enum value_index value)
 			move(profile, v, VALUE_COUNT);
 	while (free_place < VALUE_COUNT && profile->values[free_place].name)
 		free_place++;
+	if (value == VALUE_SAMPLES && profile_has(profile, VALUE_WALL)) /* which has no place any more */
+		profile->left_out.wall += profile_sum(profile, VALUE_WALL);
 	if (profile->values[VALUE_WALL].name)
 		move(profile, VALUE_WALL, value == VALUE_SAMPLES ? VALUE_COUNT : free_place);
 	if (value != VALUE_SAMPLES)

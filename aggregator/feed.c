@@ -138,6 +138,8 @@ static int feed_stack(struct aggregator *aggregator, const struct rec_stack *rec
 		aggregator->tally.out_of_memory += record->count;
 		break;
 	}
+	if (taken != TAKEN_COUNTED)
+		aggregator->tally.left_out.wall += record->weight_ns;
 	if (aggregator->tally.first_ns == 0 || record->t_first_ns < aggregator->tally.first_ns)
 		aggregator->tally.first_ns = record->t_first_ns;
 	if (aggregator->tally.last_ns < record->t_last_ns)
@@ -165,6 +167,8 @@ static int feed_time(struct aggregator *aggregator, const struct rec_time *recor
 	if (index == LOOKUP_NONE)
 		return -EPROTO;
 	thread_take_time(aggregator->threads[index], record, fate);
+	aggregator->tally.left_out.cpu += fate->left_cpu_ns;
+	aggregator->tally.left_out.run_wait += fate->left_wait_ns;
 	aggregator->has_time = true;
 	return 0;
 }

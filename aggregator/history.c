@@ -281,7 +281,7 @@ static int feed_time(struct history *h, const struct rec_time *record)
 {
 	struct history_thread *thread = keyed_find(&h->threads, record->thread);
 	struct book *book;
-	uint64_t *values;
+	uint64_t *values, cpu_ns, wait_ns;
 	uint32_t node;
 	bool all;
 
@@ -295,8 +295,12 @@ static int feed_time(struct history *h, const struct rec_time *record)
 	values = node == CALL_NONE ? NULL : sums_at(&book->open, node);
 	if (!values)
 		return -ENOMEM;
-	values[VALUE_CPU] += wanted_part(thread, record->cpu_ns, all);
-	values[VALUE_RUN_WAIT] += wanted_part(thread, record->wait_ns, all);
+	cpu_ns = wanted_part(thread, record->cpu_ns, all);
+	wait_ns = wanted_part(thread, record->wait_ns, all);
+	values[VALUE_CPU] += cpu_ns;
+	values[VALUE_RUN_WAIT] += wait_ns;
+	book->open.facts[FACT_LEFT_CPU] += record->cpu_ns - cpu_ns;
+	book->open.facts[FACT_LEFT_RUN_WAIT] += record->wait_ns - wait_ns;
 	thread->ran_ns = thread->ran_wanted_ns = 0;
 	return 0;
 }
@@ -325,6 +329,7 @@ static int feed_stack(struct history *h, const struct rec_stack *record)
 	note_ran(h, thread, record);
 	if (!err && !is_wanted(h, book, record->status)) {
 		book->open.facts[FACT_FILTERED] += record->count;
+		book->open.facts[FACT_LEFT_WALL] += record->weight_ns;
 		return 0;
 	}
 	if (h->open.to_ns < record->t_last_ns)
@@ -338,6 +343,7 @@ static int feed_stack(struct history *h, const struct rec_stack *record)
 	}
 	h->out_of_memory += record->count;
 	book->open.facts[FACT_OUT_OF_MEMORY] += record->count;
+	book->open.facts[FACT_LEFT_WALL] += record->weight_ns;
 	return err;
 }
 

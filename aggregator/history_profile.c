@@ -262,6 +262,9 @@ static int make_book(void *context, const struct book *book, struct sums *sums)
 	builder_profile(m->builder)->out_of_memory += sums->facts[FACT_OUT_OF_MEMORY];
 	builder_profile(m->builder)->malformed_samples += sums->facts[FACT_MALFORMED];
 	builder_profile(m->builder)->filtered += sums->facts[FACT_FILTERED];
+	builder_profile(m->builder)->left_out.wall += sums->facts[FACT_LEFT_WALL];
+	builder_profile(m->builder)->left_out.cpu += sums->facts[FACT_LEFT_CPU];
+	builder_profile(m->builder)->left_out.run_wait += sums->facts[FACT_LEFT_RUN_WAIT];
 	for (uint32_t i = 0; i < sums->count; i++)
 		for (uint32_t up = sums->items[i].node; up && !made[up].wanted; up = book->tree.nodes[up].parent)
 			made[up].wanted = true;

@@ -44,6 +44,9 @@ enum history_fact {
 	FACT_EINTR_RISK,
 	FACT_STOP_NS,
 	FACT_NEAR,
+	FACT_LEFT_WALL, /* time that the mode leaves out, or that found no memory */
+	FACT_LEFT_CPU,
+	FACT_LEFT_RUN_WAIT,
 	FACT_COUNT /* at most 64: history_entry.c has a bit for each */
 };
 

@@ -121,6 +121,13 @@ void node_add(struct node *node, uint64_t count, uint64_t weight_ns, unsigned st
 	values_add(node->self, count, weight_ns, status);
 }
 
+void left_out_add(struct left_out *left_out, const uint64_t values[VALUE_COUNT])
+{
+	left_out->wall += values[VALUE_WALL];
+	left_out->cpu += values[VALUE_CPU];
+	left_out->run_wait += values[VALUE_RUN_WAIT];
+}
+
 uint64_t profile_sum(const struct profile *profile, enum value_index value)
 {
 	uint64_t sum = 0;

@@ -107,6 +107,11 @@ struct note {
 	bool loss; /* something is missing because of it */
 };
 
+/* Time that is in no tree, by the values of these names; ns. */
+struct left_out {
+	uint64_t wall, cpu, run_wait;
+};
+
 struct named;
 
 struct profile {
@@ -131,6 +136,7 @@ struct profile {
 	uint64_t filtered;             /* samples left out by mode, --no-idle, -t */
 	uint64_t omitted;              /* samples left out by --omit */
 	uint64_t out_of_memory;        /* samples that found no node */
+	struct left_out left_out;      /* the time of these three: all that was sampled is that of the trees and this */
 	uint64_t malformed_samples;    /* samples in records that made no sense and were left out */
 	uint64_t malformed_records;    /* such records of any kind */
 	struct named *named;           /* names of places in mappings, as it brought them (named.h); NULL: none */
@@ -165,6 +171,9 @@ enum value_index profile_counted(const struct profile *profile);
 /* Adds samples with this weight and STATUS_* bits to values; to a node's self values. */
 void values_add(uint64_t values[VALUE_COUNT], uint64_t count, uint64_t weight_ns, unsigned status);
 void node_add(struct node *node, uint64_t count, uint64_t weight_ns, unsigned status);
+
+/* Adds the time in values that go into no tree. */
+void left_out_add(struct left_out *left_out, const uint64_t values[VALUE_COUNT]);
 
 /* Sum of one self value over all threads. */
 uint64_t profile_sum(const struct profile *profile, enum value_index value);

@@ -134,6 +134,7 @@ int aggregator_profile(struct aggregator *aggregator, struct profile **ret_profi
 	profile->filtered = aggregator->tally.filtered;
 	profile->omitted = aggregator->tally.omitted;
 	profile->out_of_memory = aggregator->tally.out_of_memory;
+	profile->left_out = aggregator->tally.left_out;
 	profile->malformed_samples = aggregator->tally.malformed_samples;
 	profile->malformed_records = aggregator->tally.malformed_records;
 	*ret_profile = profile;

@@ -144,8 +144,11 @@ static void add_time(void *context, uint32_t node, uint64_t cpu_ns, uint64_t wai
 {
 	struct given *given = context;
 
-	if (node == NODE_NONE)
+	if (node == NODE_NONE) {
+		given->fate->left_cpu_ns += cpu_ns;
+		given->fate->left_wait_ns += wait_ns;
 		return;
+	}
 	given->tree->nodes[node].self[VALUE_CPU] += cpu_ns;
 	given->tree->nodes[node].self[VALUE_RUN_WAIT] += wait_ns;
 	given->fate->cpu_ns += cpu_ns;

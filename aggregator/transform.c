@@ -215,12 +215,12 @@ static void add_nodes(struct work *w, struct tree_work *t)
 		}
 		if (!any)
 			continue;
-		if (is_wanted(w, t, n, &omitted))
+		if (is_wanted(w, t, n, &omitted)) {
 			builder_add(w->to, t->thread, resolve(w, t, n), values);
-		else if (omitted)
-			result->omitted += self[VALUE_SAMPLES];
-		else
-			result->filtered += self[VALUE_SAMPLES];
+			continue;
+		}
+		*(omitted ? &result->omitted : &result->filtered) += self[VALUE_SAMPLES];
+		left_out_add(&result->left_out, values);
 	}
 }
 
@@ -323,6 +323,9 @@ static void join_profile(struct profile *to, const struct profile *from)
 	to->filtered += from->filtered;
 	to->omitted += from->omitted;
 	to->out_of_memory += from->out_of_memory;
+	to->left_out.wall += from->left_out.wall;
+	to->left_out.cpu += from->left_out.cpu;
+	to->left_out.run_wait += from->left_out.run_wait;
 	to->malformed_samples += from->malformed_samples;
 	to->malformed_records += from->malformed_records;
 }
@@ -349,8 +352,10 @@ int transform_add(struct builder *to, const struct profile *from, const struct t
 			err = add_tree(&w, &tree);
 			continue;
 		}
-		for (uint32_t n = 0; n < tree.node_count; n++)
+		for (uint32_t n = 0; n < tree.node_count; n++) {
 			builder_profile(to)->filtered += tree.nodes[n].self[VALUE_SAMPLES];
+			left_out_add(&builder_profile(to)->left_out, tree.nodes[n].self);
+		}
 	}
 	if (!err)
 		carry_names(&w);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "aggregator/choose.h"
 #include "base/clock.h"
 
 double facts_percent(uint64_t part, uint64_t whole)
@@ -198,24 +199,20 @@ static void add_native(struct facts *f)
 	add_time(f, "stop_max_ns", "stop, longest", sum->stop_max_ns, FACT_PLAIN);
 }
 
-/* The time of all samples that were taken, of those too that options left out, which are known by their number only: each stands for as much time as one in the
- * profile does on average, or for an interval where none is in it. */
-static uint64_t sampled_ns(const struct facts *f, const struct profile *profile)
+/* Of all samples that were taken, of those too that options leave out. */
+static uint64_t sampled(const struct profile *profile, enum value_index value, uint64_t left_out_ns)
 {
-	uint64_t wall_ns = profile_sum(profile, VALUE_WALL);
-	double samples = (double)f->sum.samples;
+	enum value_index at = profile_find_value(profile, profile_value_types[value].name);
 
-	if (f->sum.samples <= f->in_profile)
-		return wall_ns;
-	return (uint64_t)(f->in_profile ? (double)wall_ns / (double)f->in_profile * samples
-	                                : samples * (double)profile->interval_ns);
+	return (at < VALUE_COUNT ? profile_sum(profile, at) : 0) + left_out_ns;
 }
 
 static void add_sampling(struct facts *f, const struct profile *profile)
 {
-	uint64_t due_ns = sampled_ns(f, profile) + f->sum.unsampled_ns, retries = 0;
-	uint64_t cpu_ns = profile_has(profile, VALUE_CPU) ? profile_sum(profile, VALUE_CPU) : 0;
-	uint64_t wait_ns = profile_has(profile, VALUE_RUN_WAIT) ? profile_sum(profile, VALUE_RUN_WAIT) : 0;
+	const struct left_out *left_out = &profile->left_out;
+	uint64_t due_ns = sampled(profile, VALUE_WALL, left_out->wall) + f->sum.unsampled_ns, retries = 0;
+	uint64_t cpu_ns = sampled(profile, VALUE_CPU, left_out->cpu);
+	uint64_t wait_ns = sampled(profile, VALUE_RUN_WAIT, left_out->run_wait);
 	char time[32], share[16];
 	struct fact *fact;
 

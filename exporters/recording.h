@@ -79,7 +79,7 @@ enum run_bits {
 /* Of a THREAD item, besides THREAD_MAIN and THREAD_ENDED. */
 enum { THREAD_EXCLUDED = 4, THREAD_NEW = 8 };
 
-enum { TALLY_FIELDS = 8, FACTS_FIELDS = sizeof(struct rec_facts) / 8 - 2 };
+enum { TALLY_FIELDS = 11, FACTS_FIELDS = sizeof(struct rec_facts) / 8 - 2 };
 
 static inline uint64_t zigzag(int64_t value)
 {

@@ -299,6 +299,7 @@ int recording_write(const struct profile *profile, const struct export_options *
 	                   .tally = {.filtered = profile->filtered,
 	                             .omitted = profile->omitted,
 	                             .out_of_memory = profile->out_of_memory,
+	                             .left_out = profile->left_out,
 	                             .malformed_samples = profile->malformed_samples,
 	                             .malformed_records = profile->malformed_records,
 	                             .attached_ns = profile->t_start_ns,

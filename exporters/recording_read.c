@@ -172,6 +172,16 @@ static void set_times(struct reader *r)
 	p->wall_start_ns = p->t_start_ns + r->realtime_offset_ns;
 }
 
+/* A part of the time that was left out while sampling, which is not in the file. */
+static void add_left_out(struct reader *r, uint64_t part, uint64_t whole)
+{
+	struct left_out *to = &builder_profile(r->to)->left_out;
+
+	to->wall += (uint64_t)((unsigned __int128)r->tally[8] * part / whole);
+	to->cpu += (uint64_t)((unsigned __int128)r->tally[9] * part / whole);
+	to->run_wait += (uint64_t)((unsigned __int128)r->tally[10] * part / whole);
+}
+
 /* What was left out while sampling is not in the file, and so told by the facts alone. */
 static void set_window_samples(struct reader *r, const struct read_process *from, struct rec_facts *facts)
 {
@@ -181,6 +191,8 @@ static void set_window_samples(struct reader *r, const struct read_process *from
 	                            : 0;
 
 	p->filtered += left_out;
+	if (left_out)
+		add_left_out(r, left_out, r->tally[0] + r->tally[1]);
 	facts->samples = from->window_samples + left_out;
 	facts->attempts = facts->samples;
 	for (int i = 0; i < LOSS_CAUSES; i++)
@@ -220,6 +232,7 @@ static void set_facts(struct reader *r)
 	p->filtered += r->tally[0];
 	p->omitted += r->tally[1];
 	p->out_of_memory += r->tally[2];
+	add_left_out(r, 1, 1);
 	p->malformed_samples += r->tally[3];
 	p->malformed_records += r->tally[4];
 }

@@ -243,7 +243,8 @@ bool reader_run(struct reader *r, unsigned tag)
 	struct read_process *process;
 	struct read_thread *t;
 	int64_t first, last, weight;
-	uint64_t first_ns, last_ns, weight_ns, taken_ns, outside;
+	uint64_t first_ns, last_ns, weight_ns, taken_ns, left_ns, outside;
+	const struct left_out *left_out = &builder_profile(r->to)->left_out;
 	uint32_t node;
 
 	if (tag & RUN_THREAD)
@@ -284,13 +285,17 @@ bool reader_run(struct reader *r, unsigned tag)
 	node = node_of(r, t, t->stack);
 	weight_ns = (uint64_t)weight * (uint64_t)r->unit_ns;
 	outside = builder_outside(r->to);
+	left_ns = left_out->wall;
 	taken_ns = builder_run(r->to, t->thread, node, first_ns, last_ns, count, weight_ns, t->status);
 	process->window_samples += count - (builder_outside(r->to) - outside);
-	/* What lies outside of the window takes its part of the CPU time with it. */
+	left_ns = left_out->wall - left_ns;
+	/* What is left out, or lies outside of the window, takes its part of the CPU time with it. */
 	if (taken_ns > 0)
 		spread_add(&t->spread, node, taken_ns, t->status, &r->budget);
-	if (taken_ns < weight_ns)
-		spread_add(&t->spread, BUILDER_NONE, weight_ns - taken_ns, t->status, &r->budget);
+	if (left_ns > 0)
+		spread_add(&t->spread, BUILDER_NONE, left_ns, t->status, &r->budget);
+	if (taken_ns + left_ns < weight_ns)
+		spread_add(&t->spread, NODE_OUTSIDE, weight_ns - taken_ns - left_ns, t->status, &r->budget);
 	return true;
 }
 
@@ -304,8 +309,11 @@ bool reader_rest(struct reader *r, struct cursor *c)
 	if (c->bad || index >= r->thread_count || !r->threads[index].live)
 		return false;
 	t = &r->threads[index];
-	if (builder_selects(r->to) || !t->has_run)
+	if (builder_selects(r->to) || !t->has_run) {
+		if (!builder_has_window(r->to))
+			builder_profile(r->to)->left_out.wall += rest_ns;
 		return true;
+	}
 	r->has_weight |= rest_ns != 0;
 	node_add(&last, 0, rest_ns, t->status);
 	memcpy(values, last.self, sizeof(values));
@@ -325,7 +333,10 @@ static void add_time(void *context, uint32_t node, uint64_t cpu_ns, uint64_t wai
 	const uint64_t values[VALUE_COUNT] = {[VALUE_CPU] = cpu_ns, [VALUE_RUN_WAIT] = wait_ns};
 	struct given *given = context;
 
-	builder_add(given->reader->to, given->thread->thread, node, values);
+	if (node == BUILDER_NONE)
+		left_out_add(&builder_profile(given->reader->to)->left_out, values);
+	else if (node != NODE_OUTSIDE)
+		builder_add(given->reader->to, given->thread->thread, node, values);
 }
 
 bool reader_time(struct reader *r, struct cursor *c)
@@ -350,10 +361,12 @@ bool reader_stack_time(struct reader *r, struct cursor *c)
 	if (c->bad || index >= r->thread_count || !r->threads[index].live ||
 	    stack >= COUNT(r->stacks, struct read_stack))
 		return false;
-	if (builder_selects(r->to))
-		return true;
-	touch(r, (uint32_t)index);
 	given.thread = &r->threads[index];
+	if (builder_selects(r->to)) {
+		add_time(&given, builder_has_window(r->to) ? NODE_OUTSIDE : BUILDER_NONE, cpu_ns, wait_ns);
+		return true;
+	}
+	touch(r, (uint32_t)index);
 	add_time(&given, node_of(r, &r->threads[index], (uint32_t)stack), cpu_ns, wait_ns);
 	r->has_time = true;
 	return true;

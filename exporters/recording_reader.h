@@ -70,6 +70,9 @@ struct reader {
 	uint32_t *chain;      /* owned: room for the stacks that one look-up walks */
 };
 
+/* Where the time goes of what lies outside of the window; that of what is left out else goes to BUILDER_NONE. */
+#define NODE_OUTSIDE (BUILDER_NONE - 1)
+
 struct text {
 	size_t off, bytes;
 };

@@ -73,6 +73,7 @@ static void write_tally(struct recording_writer *w, const struct tally *tally)
 	const uint64_t now[TALLY_FIELDS] = {
 		tally->filtered,          tally->omitted,     tally->out_of_memory, tally->malformed_samples,
 		tally->malformed_records, tally->attached_ns, tally->first_ns,      tally->last_ns,
+		tally->left_out.wall,     tally->left_out.cpu, tally->left_out.run_wait,
 	};
 	struct buf *body = recording_begin(w);
 

@@ -191,6 +191,25 @@ class Recording(cli.Folder):
         self.sampled("convert", "a.sampled", "-o", "a.collapsed")
         self.assert_error(self.sampled("convert", "a.collapsed", "--mode", "cpu", "-f", "text", "-o", "-"), cli.USAGE, "no states of threads")
 
+    def shares(self, *args):
+        """What a recording says of the time that was not sampled, and in which threads waited for a CPU."""
+        done = self.sampled("convert", *args, "-f", "text", "-o", "-")
+        self.assertEqual(done.returncode, cli.DONE)
+        return re.findall(r"(thread time not sampled|overloaded: waiting for a CPU) +(.+?)(?:  |\n)", done.stdout.decode())
+
+    def test_what_is_left_out_was_sampled(self):
+        """A fact of the whole recording is the same whatever is shown of it, also by a run that kept a part only, and when it is written again."""
+        self.record("a.sampled", "-r", "20khz")
+        whole = self.shares("a.sampled")
+        for args in (["--mode", "gil"], ["--mode", "cpu"], ["--no-idle"], ["--thread", "MainThread"], ["--focus", "busy"]):
+            with self.subTest(" ".join(args)):
+                self.assertEqual(self.shares("a.sampled", *args), whole)
+                self.assertEqual(self.sampled("convert", "a.sampled", *args, "-o", "b.sampled").returncode, cli.DONE)
+                self.assertEqual(self.shares("b.sampled"), whole)
+        self.record("c.sampled", "-r", "20khz", "--mode", "gil", "-f", "text", "-o", "live.txt")
+        self.assertEqual(self.shares("c.sampled"), re.findall(
+            r"(thread time not sampled|overloaded: waiting for a CPU) +(.+?)(?:  |\n)", self.read("live.txt").decode()))
+
     def test_several_merge(self):
         self.record("a.sampled")
         self.record("b.sampled")

@@ -167,6 +167,9 @@ static void expect_same(const struct profile *a, const struct profile *b)
 	cr_expect_eq(a->sequence, b->sequence);
 	cr_expect_eq(a->filtered, b->filtered);
 	cr_expect_eq(a->omitted, b->omitted);
+	cr_expect_eq(a->left_out.wall, b->left_out.wall);
+	cr_expect_eq(a->left_out.cpu, b->left_out.cpu);
+	cr_expect_eq(a->left_out.run_wait, b->left_out.run_wait);
 	cr_expect_eq(a->malformed_samples, b->malformed_samples);
 	cr_expect_eq(a->malformed_records, b->malformed_records);
 	for (int v = 0; v < VALUE_COUNT; v++)

@@ -355,6 +355,7 @@ Test(text, what_options_leave_out_was_sampled)
 		p->processes[process].facts.samples = p->processes[process].facts.attempts = 82;
 		p->processes[process].facts.unsampled_ns = 18000000;
 		p->filtered = 82 - kept;
+		p->left_out.wall = (82 - kept) * UINT64_C(1000000);
 		facts_make(&facts, p);
 		for (size_t i = 0; i < facts.count; i++)
 			if (strcmp(facts.items[i].key, "unsampled_ns") == 0) {

@@ -115,6 +115,7 @@ static void expect(const struct transform *how, const char *text, uint64_t filte
 	cr_assert_eq(to->omitted, omitted);
 	cr_assert_eq(profile_sum(to, VALUE_SAMPLES) + to->filtered + to->omitted, ALL);
 	cr_assert_eq(profile_sum(to, VALUE_WALL), profile_sum(to, VALUE_SAMPLES) * 1000000);
+	cr_assert_eq(profile_sum(to, VALUE_WALL) + to->left_out.wall, ALL * 1000000);
 	check_runs(to);
 	profile_free(to);
 	built_free(p);
