@@ -47,7 +47,9 @@ void sample_lose(struct target *target, int err, uint64_t weight_ns)
 
 bool sample_is_gone(const struct target *target, const struct thread *t)
 {
-	return t->tid == 0 && target->tids_known && !t->unplaced;
+	bool sought = target->tids_sought < TIDS_SOUGHT_MAX && !target->remote.core;
+
+	return t->tid == 0 && (target->tids_known || sought) && !t->unplaced;
 }
 
 bool sample_is_due(const struct target *target, struct thread *t)

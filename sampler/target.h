@@ -97,6 +97,10 @@ struct light_looks {
 	bool slow;                   /* this one took longer */
 };
 
+/* A process that has just been forked holds its parent's thread numbers until the kernel lets it run: the lists are read anew every 2 ms until then, this
+ * many times. On C libraries that are not known it stays so. */
+enum { TIDS_SOUGHT_MAX = 50 };
+
 struct target {
 	struct letter letter; /* first: it is handed over, and back */
 	struct remote remote;
@@ -127,6 +131,7 @@ struct target {
 	bool awake_stale;                 /* to be made anew */
 	uint32_t shared_count; /* states that are not their system thread's only one, or foreign (current.h) */
 	bool tids_known;                  /* of some threads: one that has none is not in this process */
+	uint32_t tids_sought;             /* listings that found none, up to TIDS_SOUGHT_MAX */
 	uint32_t still_count;             /* that are sampled without being read */
 	uint64_t base_ns; /* the deadline of this tick, before jitter: what weights are differences of, but unthrottled */
 	uint64_t t_passed_ns, base_passed_ns; /* of the latest tick */

@@ -285,6 +285,8 @@ int target_list(struct target *target, uint64_t now_ns)
 	while (target->thread_count > count)
 		drop_last(target);
 	target->t_listed_ns = now_ns;
+	if (!target->tids_known && target->tids_sought < TIDS_SOUGHT_MAX)
+		target->tids_sought++;
 	return place_foreign(target, now_ns);
 }
 

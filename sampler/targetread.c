@@ -11,6 +11,7 @@
 #define WATCH_NS    (500 * NS_PER_US) /* thread lists are read no more often than this */
 #define CHECK_NS    (10 * NS_PER_MS)  /* a program that is executed finds its addresses where the one before had them, without ASLR */
 #define RELIST_NS   (1 * NS_PER_S)
+#define SEEK_NS     (2 * NS_PER_MS) /* while no thread's number is known: TIDS_SOUGHT_MAX */
 #define RELISTS     6  /* reads of the lists after the first, while they change */
 #define BLIND_TICKS 50 /* looks at the lists that made no sense, before the target is given up; … */
 #define BLIND_LOOKS 5  /* … or so many, if they took a while: what execs is another process, and to be found soon */
@@ -77,6 +78,13 @@ bool target_lists_are_due(const struct target *target, uint64_t now_ns)
 	return now_ns - target->t_watched_ns >= WATCH_NS;
 }
 
+static bool listing_is_due(const struct target *target, uint64_t now_ns)
+{
+	bool seeks = !target->tids_known && target->tids_sought < TIDS_SOUGHT_MAX;
+
+	return now_ns - target->t_listed_ns >= (seeks ? SEEK_NS : RELIST_NS);
+}
+
 int target_read(struct target *target, uint64_t now_ns)
 {
 	bool watch = target_lists_are_due(target, now_ns);
@@ -91,7 +99,7 @@ int target_read(struct target *target, uint64_t now_ns)
 		if (err)
 			return err;
 	}
-	if (target_list_changed(target) || now_ns - target->t_listed_ns >= RELIST_NS) {
+	if (target_list_changed(target) || listing_is_due(target, now_ns)) {
 		if (!host_of(&target->remote)->is_same(&target->remote, target->proc.start_time))
 			return -ESRCH;
 		err = target_list(target, now_ns);

@@ -68,7 +68,8 @@ class SelfStop(unittest.TestCase):
                 time.sleep(moments.uniform(0, 0.03))
                 self.stop(process, target, number)
                 stopping.goes_on(target, (0, 1), 20)
-                self.assertEqual((state(process.pid), stopping.harm(target.pid)), ("T", ""))
+                # After SIGSTOP it is let go on until nothing is held, and stops itself then.
+                support.wait_until(lambda: (state(process.pid), stopping.harm(target.pid)) == ("T", ""), "it stands, and nothing is held", 60)
                 process.send_signal(signal.SIGCONT)
             self.finish(process)
             self.assertEqual(stopping.harm(target.pid), "")
