@@ -230,9 +230,17 @@ static uint64_t share_of(const struct thread_row *row, size_t share)
 	return state < STATE_COUNT ? row->states[state] : row->sum[thread_shares[share].value];
 }
 
-uint64_t report_whole_of(const struct report *r, enum value_index value, uint64_t sampled_ns)
+uint64_t report_whole_of(const struct report *r, enum value_index value, const uint64_t values[VALUE_COUNT])
 {
-	return value == VALUE_CPU && r->facts.covered > 0 ? (uint64_t)((double)sampled_ns / r->facts.covered) : sampled_ns;
+	uint64_t due_ns = values[r->by], counted_ns = values[VALUE_CPU];
+
+	if (value != VALUE_CPU)
+		return due_ns;
+	if (r->facts.covered > 0)
+		due_ns = (uint64_t)((double)due_ns / r->facts.covered);
+	if (profile_has(r->profile, VALUE_RUN_WAIT))
+		counted_ns += values[VALUE_RUN_WAIT];
+	return due_ns > counted_ns ? due_ns : counted_ns;
 }
 
 /* What a thread was doing, in shares of its own time. */
@@ -264,7 +272,7 @@ static void write_threads(struct report *r)
 		for (size_t v = 0; v < sizeof(thread_shares) / sizeof(thread_shares[0]); v++)
 			if (report_has_share(r, thread_shares[v].value))
 				report_add_share(r, share_of(&rows[i], v),
-				                 report_whole_of(r, thread_shares[v].value, rows[i].sum[r->by]));
+				                 report_whole_of(r, thread_shares[v].value, rows[i].sum));
 		buf_puts(&r->line, "  ");
 		report_add_thread_name(r, rows[i].tree);
 		report_end_line(r);

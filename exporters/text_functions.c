@@ -102,7 +102,7 @@ void report_functions(struct report *r)
 		report_add_amount(r, f->total[r->by]);
 		report_add_share(r, f->total[r->by], r->whole);
 		if (cpu)
-			report_add_share(r, f->self[VALUE_CPU], report_whole_of(r, VALUE_CPU, f->self[r->by]));
+			report_add_share(r, f->self[VALUE_CPU], report_whole_of(r, VALUE_CPU, f->self));
 		if (gil)
 			report_add_share(r, f->self[VALUE_GIL], f->self[r->by]);
 		buf_puts(&r->line, "  ");

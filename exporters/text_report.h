@@ -34,8 +34,9 @@ void report_end_line(struct report *r);
 unsigned report_columns_left(const struct report *r);
 void report_add_amount(struct report *r, uint64_t value);
 void report_add_share(struct report *r, uint64_t part, uint64_t whole);
-/* What a share is of: of what the kernel counted, the time that was not sampled, too. */
-uint64_t report_whole_of(const struct report *r, enum value_index value, uint64_t sampled_ns);
+/* What a share is of: of what the kernel counted, the time that was not sampled, too, of which each has the same part; but where one lost more, at least all
+ * that the kernel counted of it. */
+uint64_t report_whole_of(const struct report *r, enum value_index value, const uint64_t values[VALUE_COUNT]);
 void report_add_thread_name(struct report *r, const struct thread_tree *tree);
 /* An imported profile may have some of the states, or others in their places. */
 bool report_has_share(const struct report *r, enum value_index value);

@@ -70,9 +70,10 @@ function changeRows(tree, node) {
 }
 
 // The kernel counted in time that was not sampled, too: what its counts are shares of.
-function wholeOf(value, wall) {
+function wholeOf(value, values, base) {
+	const wall = values[base + WALL], counted = values[base + CPU] + (isOwn[RUN_WAIT] ? values[base + RUN_WAIT] : 0);
 	const unsampled = (factOf("unsampled_ns") || [])[2] || 0, all = wallOfAll();
-	return (value === CPU || value === RUN_WAIT) && all > 0 ? wall * (all + unsampled) / all : wall;
+	return (value === CPU || value === RUN_WAIT) && all > 0 ? Math.max(wall * (all + unsampled) / all, counted) : wall;
 }
 let allWall = -1;
 function wallOfAll() {
@@ -102,7 +103,7 @@ function statusShares(tree, node) {
 	const others = make("div", "shares");
 	for (const value of [CPU, RUN_WAIT, GC, EXCEPTION])
 		if (isOwn[value] && tree.total[base + value] > 0)
-			others.append(make("span", "", `${OWN_LABELS[value]} ${percentText(tree.total[base + value], wholeOf(value, wall))}`));
+			others.append(make("span", "", `${OWN_LABELS[value]} ${percentText(tree.total[base + value], wholeOf(value, tree.total, base))}`));
 	return [mix, shares, others];
 }
 
@@ -270,7 +271,7 @@ function fillThreadFacts() {
 		const row = make("tr");
 		row.append(make("td", "", cleanText(threads[i].label).slice(0, 80)), make("td", "", sum[SAMPLES].toLocaleString("en")));
 		for (const [, value] of columns)
-			row.append(make("td", "", percentText(sum[value], comparison ? wholes[value] : wholeOf(value, sum[WALL]))));
+			row.append(make("td", "", percentText(sum[value], comparison ? wholes[value] : wholeOf(value, sum, 0))));
 		table.append(row);
 	});
 	if (threads.length > 200)

@@ -367,6 +367,27 @@ Test(text, what_options_leave_out_was_sampled)
 	}
 }
 
+/* Not all lose the same part: one that runs lost half of its samples, one that is idle none. */
+Test(text, no_share_of_cpu_time_is_above_100)
+{
+	struct profile *p = built_new();
+	uint32_t process = built_process(p, 1, "x"), t = built_thread(p, process, 0, 1, "Main");
+	uint32_t node = built_child(p, t, 0, built_symbol(p, "work", "x.py", 1), 1);
+	char *text;
+
+	built_sample(p, t, node, 5, STATUS_RUNNABLE);
+	built_sample(p, built_thread(p, process, 0, 2, "Idle"), 0, 90, STATUS_IDLE);
+	p->processes[process].facts.unsampled_ns = 5000000;
+	built_cpu_time(p);
+	p->threads[t].nodes[node].self[VALUE_CPU] = 9000000;
+	p->threads[t].nodes[node].self[VALUE_RUN_WAIT] = 1000000;
+	text = report(p);
+	cr_expect(strstr(text, "        5    0.005    90.0    0.0    0.0  100.0    0.0    0.0    0.0  1 Main"), "%s", text);
+	cr_expect(strstr(text, "   90.0    0.0  work (x.py:1)"), "%s", text);
+	free(text);
+	built_free(p);
+}
+
 /* The kernel counts while no samples are taken, too: of 10 ms, half of which were sampled, a thread had a CPU for 2 and waited for one for 8. */
 Test(text, what_the_kernel_counted_is_of_all_time)
 {
