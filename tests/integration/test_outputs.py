@@ -109,7 +109,8 @@ class Outputs(cli.Folder):
             with self.subTest(command=command):
                 script = "set -o pipefail; { sleep 0.1; exec %s %s; } | true" % (support.SAMPLED, command)
                 done = subprocess.run(["bash", "-c", script], cwd=self.folder, capture_output=True, timeout=60)
-                self.assertEqual((done.returncode, done.stdout, done.stderr), (cli.DONE, b"", b""))
+                said = re.sub(rb"sampled: the stacks are not of one moment: .*\n", b"", done.stderr)  # as may be so on a busy machine
+                self.assertEqual((done.returncode, done.stdout, said), (cli.DONE, b"", b""))
 
     @support.need_root
     def test_no_right_to_write(self):
