@@ -8,7 +8,7 @@
 
 #include "base/fault.h"
 
-#if LIBCURL_VERSION_NUM < 0x075700
+#if defined(LIBCURL_VERSION_NUM) && LIBCURL_VERSION_NUM < 0x075700
 #error "sampled needs the headers of libcurl 7.87 or newer to be built (Debian 12 has it): see Install in README.md"
 #endif
 

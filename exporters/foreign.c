@@ -65,7 +65,7 @@ static bool holds(const unsigned char *head, size_t bytes, const char *text)
 const struct foreign *foreign_by_content(const unsigned char *head, size_t bytes)
 {
 	/* Blanks before a text's first character do not count. */
-	while (bytes > 0 && memchr(" \t\r\n", head[0], 4)) {
+	while (bytes > 0 && head[0] != 0 && strchr(" \t\r\n", head[0])) {
 		head++;
 		bytes--;
 	}

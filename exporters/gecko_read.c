@@ -88,7 +88,9 @@ static struct span text_at(const struct json_tree *tree, const struct json_value
 {
 	uint64_t index = json_index(number, UINT32_MAX);
 
-	return index == UINT64_MAX ? (struct span){.at = ""} : json_text(tree, json_at(tree, strings, index));
+	struct span none = {.at = ""};
+
+	return index == UINT64_MAX ? none : json_text(tree, json_at(tree, strings, index));
 }
 
 /* Of Firefox itself: "f (file:line:column)", "f (file:line)", or a bare name. */
@@ -211,14 +213,14 @@ static uint32_t *make_nodes(struct gecko *g, const struct json_value *value, uin
 	struct frame_name *known =
 		names.frames.length < STACKS_MAX ? calloc(names.frames.length + 1, sizeof(*known)) : NULL;
 	const struct json_value *row = stacks.columns ? NULL : json_first(stacks.rows);
-
 	const struct json_value *frame_row = names.frames.columns ? NULL : json_first(names.frames.rows);
+	uint64_t count = nodes && known ? stacks.length : 0;
 
-	for (uint64_t i = 0; nodes && known && i < names.frames.length; i++) {
+	for (uint64_t i = 0; known && i < names.frames.length; i++) {
 		known[i] = frame_name(g, &names, frame_row, i);
 		frame_row = frame_row ? json_after(g->tree, names.frames.rows, frame_row) : NULL;
 	}
-	for (uint64_t i = 0; nodes && known && i < stacks.length && !builder_error(g->to); i++) {
+	for (uint64_t i = 0; i < count && !builder_error(g->to); i++) {
 		uint64_t prefix = json_index(cell(&prefixes, row, i), UINT32_MAX),
 			 frame = json_index(cell(&frames, row, i), UINT32_MAX);
 

@@ -11,7 +11,7 @@
 
 bool target_announce(struct target *target, enum target_event event, uint64_t now_ns)
 {
-	char name[1024];
+	char name[1024] = "";
 	bool named = (event == TARGET_ATTACHED || event == TARGET_EXECED) &&
 	             host_of(&target->remote)->command_line(&target->remote, target->command_line, name, sizeof(name)) == 0;
 	size_t bytes = named ? strlen(name) : 0;

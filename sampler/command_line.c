@@ -51,7 +51,7 @@ static void add_word(struct buf *to, const char *word, size_t bytes)
 static char telling_option(const char *word, size_t bytes, size_t *ret_at)
 {
 	for (size_t i = 1; i < bytes; i++)
-		if (memchr("cmWX", word[i], 4)) {
+		if (word[i] != '\0' && strchr("cmWX", word[i])) {
 			*ret_at = i;
 			return word[i];
 		}

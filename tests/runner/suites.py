@@ -123,10 +123,7 @@ def compilers():
 def analysis():
     if missing("cppcheck", "cppcheck"):
         return
-    # It keeps there what it found of each file, and looks again only at what has changed.
-    kept = os.path.join(TOP, "build", "cppcheck")
-    os.makedirs(kept, exist_ok=True)
-    argv = ["cppcheck", JOBS, "--std=c11", "--enable=warning,portability,performance", "--inline-suppr", "--error-exitcode=1", "--cppcheck-build-dir=" + kept,
+    argv = ["cppcheck", JOBS, "--std=c11", "--enable=warning,portability,performance", "--inline-suppr", "--error-exitcode=1",
             "--quiet", "--suppress=missingIncludeSystem", "--suppress=normalCheckLevelMaxBranches", "-D_GNU_SOURCE", "-D__x86_64__", "-I."]
     command("cppcheck", argv + sources(".c"), 1200)
 
