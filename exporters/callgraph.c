@@ -130,8 +130,8 @@ void callgraph_give_sums(struct callgraph *graph, uint32_t function)
 
 void call_sums_add(struct call_sums *to, const struct call_sums *from)
 {
-	to->primitive_calls += from->primitive_calls;
-	to->calls += from->calls;
+	to->primitive_calls = call_count_add(to->primitive_calls, from->primitive_calls);
+	to->calls = call_count_add(to->calls, from->calls);
 	to->self_s += from->self_s;
 	to->total_s += from->total_s;
 }

@@ -105,4 +105,12 @@ int callgraph_add_profile(struct callgraph *graph, const struct profile *profile
 /* Adds another graph, as pstats.Stats.add() does: calls and times are added up. It has the same unit, unless the first has no functions yet. */
 int callgraph_add(struct callgraph *graph, const struct callgraph *other);
 
+/* Counts of a file may be anything, below zero too: a sum that is too large for a number is the largest, or the least, that there is. */
+static inline int64_t call_count_add(int64_t a, int64_t b)
+{
+	int64_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? (b < 0 ? INT64_MIN : INT64_MAX) : sum;
+}
+
 #endif

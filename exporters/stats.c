@@ -74,6 +74,7 @@ static void add_safe_name(struct stats *s, struct stats_name *name)
 	}
 }
 
+
 int stats_make(struct stats *ret_stats, const struct callgraph *graph)
 {
 	struct stats *s = ret_stats;
@@ -96,8 +97,8 @@ int stats_make(struct stats *ret_stats, const struct callgraph *graph)
 			continue;
 		s->listing[f->entry] = i;
 		s->count++;
-		s->calls += f->sums.calls;
-		s->primitive_calls += f->sums.primitive_calls;
+		s->calls = call_count_add(s->calls, f->sums.calls);
+		s->primitive_calls = call_count_add(s->primitive_calls, f->sums.primitive_calls);
 	}
 	if (!s->names || !s->listing || s->texts.err) {
 		stats_release(s);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as a database of the Ascend profiler, two ways: as calls (16 bytes each: start, length, thread and name) in a sound database, whose
  * totals must hold together; and as bytes that change a sound one (offset, value), or that are one. */
+#include <errno.h>
 #include <sqlite3.h>
 #include <string.h>
 
@@ -49,7 +50,7 @@ static void read_file(const unsigned char *file, size_t bytes, bool sound)
 	int err;
 	struct profile *p = fuzz_read("ascend", file, bytes, NULL, &err);
 
-	expect(!sound || err == 0);
+	expect(!sound || err == 0 || (err == -EPROTO && !p)); /* a database without a call is refused */
 	if (!p)
 		return;
 	for (uint32_t i = 0; i < p->note_count; i++)
