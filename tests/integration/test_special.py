@@ -64,7 +64,9 @@ class Collecting(unittest.TestCase):
         (there, collected), (elsewhere, wrong) = at_line(thread, "collect", "gc.collect(2 if", "collecting.py")
         self.assertGreater(there, 0, found)
         self.assertGreater(collected, 0.8 * there, "to call gc.collect() takes little beside it: %r" % found)
-        self.assertLess(wrong, 0.02 * elsewhere + 0.005 * thread.total("wall"), "<GC> where nothing is collected: %r" % found)
+        # A sanitized build takes so long between its reads that the collector may have ended meanwhile.
+        most = 0.1 * thread.total("wall") if support.SANITIZED else 0.02 * elsewhere + 0.005 * thread.total("wall")
+        self.assertLess(wrong, most, "<GC> where nothing is collected: %r" % found)
         gc = sum(wall for names, wall in found.items() if "<GC>" in names)
         self.assertAlmostEqual(thread.share("gc"), gc / thread.total("wall"), delta=0.001)
         outside = sum(wall for names, wall in found.items() if "<GC>" in names and "collect" not in names)
