@@ -13,7 +13,7 @@ Test(ranking, short_files)
 		const char *file, *expected;
 	} cases[] = {
 		{"/usr/lib/python3.11/threading.py", "threading.py"},
-		{"/root/.pyenv/versions/3.11.7/lib/python3.11/json/encoder.py", "json/encoder.py"},
+		{"/opt/python/lib/python3.11/json/encoder.py", "json/encoder.py"},
 		{"/x/lib/python3.12/site-packages/sympy/core/cache.py", "sympy/core/cache.py"},
 		{"/usr/lib/python3/dist-packages/yaml/reader.py", "yaml/reader.py"},
 		{"/usr/lib/python3.13t/json/decoder.py", "json/decoder.py"},
