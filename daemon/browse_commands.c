@@ -95,6 +95,13 @@ static void do_read(struct browser *b, const char *arguments)
 	b->path = name;
 }
 
+static void fail_to_add(struct browser *b, const char *path)
+{
+	writer_puts(b->to, "Failed to load statistics for ");
+	add_safe(b->to, path);
+	writer_puts(b->to, ": ");
+}
+
 static void do_add(struct browser *b, const char *arguments)
 {
 	struct statistics other;
@@ -104,15 +111,24 @@ static void do_add(struct browser *b, const char *arguments)
 		return;
 	err = try_file(arguments);
 	if (err) {
-		writer_puts(b->to, "Failed to load statistics for ");
-		add_safe(b->to, arguments);
-		writer_printf(b->to, ": [Errno %d] %s: '", err, strerror(err));
+		fail_to_add(b, arguments);
+		writer_printf(b->to, "[Errno %d] %s: '", err, strerror(err));
 		add_safe(b->to, arguments);
 		writer_puts(b->to, "'\n");
 		return;
 	}
 	if (!read_statistics(b, arguments, &other))
 		return;
+	if (strcmp(b->statistics.graph.unit, other.graph.unit) != 0) {
+		fail_to_add(b, arguments);
+		writer_puts(b->to, "it counts ");
+		add_safe(b->to, other.graph.unit);
+		writer_puts(b->to, ", and those before it ");
+		add_safe(b->to, b->statistics.graph.unit);
+		writer_puts(b->to, ": they cannot be added\n");
+		statistics_release(&other);
+		return;
+	}
 	b->order.count = 0;
 	err = statistics_add(&b->statistics, &other);
 	statistics_release(&other);

@@ -85,6 +85,24 @@ static int check(void *self, char **paths, int count, struct fault *fault)
 
 /* --- comparing --- */
 
+static const char *unit_of(const struct loaded *side)
+{
+	return side->profile ? callgraph_unit_of(side->profile) : side->graph.unit;
+}
+
+/* Shares of counts and of seconds say nothing of one another, and the names of one side would seem new, or gone. */
+static bool has_one_unit(const struct diff *c)
+{
+	const struct loaded *before = &c->sides[BEFORE], *after = &c->sides[AFTER];
+	bool one = strcmp(unit_of(before), unit_of(after)) == 0;
+
+	if (!one)
+		error_note("cannot compare %s with %s: the first counts %.60s, the second %.60s%s", c->paths[BEFORE],
+		           c->paths[AFTER], unit_of(before), unit_of(after),
+		           before->profile && after->profile ? " (--value NAME takes a value that both have, such as samples)" : "");
+	return one;
+}
+
 /* Places in mappings are compared by name, as all else. */
 static int show_native(struct profile **profile)
 {
@@ -228,6 +246,10 @@ static int diff(void *self, char **paths, int count)
 	/* What one side lacks, the other has gained or lost. */
 	if (c->sides[BEFORE].is_empty && c->sides[AFTER].is_empty) {
 		status = EXIT_FAILED;
+		goto out_after;
+	}
+	if (!has_one_unit(c)) {
+		status = EXIT_USAGE;
 		goto out_after;
 	}
 	err = compare(c);

@@ -99,6 +99,8 @@ void call_sums_add(struct call_sums *to, const struct call_sums *from);
 /* Adds "label: text" to the facts, made safe. */
 void callgraph_fact(struct callgraph *graph, const char *label, const char *text);
 
+/* What the amounts of a profile are counted in, in a graph: "seconds", "samples", "bytes", or the name of what is counted. The profile's, or static. */
+const char *callgraph_unit_of(const struct profile *profile);
 /* Adds a profile to a graph, by its weight (profile_weight()). Samples with an empty stack become the
  * function CALLGRAPH_EMPTY, so that self times add up. 0 or -ENOMEM. */
 int callgraph_add_profile(struct callgraph *graph, const struct profile *profile);

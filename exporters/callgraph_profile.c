@@ -211,17 +211,25 @@ static int add_facts(struct callgraph *graph, const struct profile *profile)
 	return graph->err;
 }
 
+const char *callgraph_unit_of(const struct profile *profile)
+{
+	enum value_index by = profile_weight(profile);
+	const char *unit = profile->values[by].unit;
+
+	if (by == VALUE_SAMPLES)
+		return "samples";
+	if (strcmp(unit, "nanoseconds") == 0)
+		return "seconds";
+	return strcmp(unit, "count") == 0 ? profile->values[by].name : unit;
+}
+
 int callgraph_add_profile(struct callgraph *graph, const struct profile *profile)
 {
 	struct folding f = {.graph = graph, .profile = profile, .by = profile_weight(profile)};
-	const char *unit = profile->values[f.by].unit;
 	uint32_t *functions = calloc(profile->symbol_count + (size_t)1, sizeof(*functions));
 	int err = functions ? 0 : -ENOMEM;
 
-	callgraph_set_unit(graph, strcmp(unit, "nanoseconds") == 0 ? "seconds"
-	                          : f.by == VALUE_SAMPLES          ? "samples"
-	                          : strcmp(unit, "count") == 0     ? profile->values[f.by].name
-	                                                           : unit);
+	callgraph_set_unit(graph, callgraph_unit_of(profile));
 	graph->process = graph->function_count == 0 && profile->process_count == 1 ? profile->processes : NULL;
 	graph->has_samples = graph->function_count == 0 || graph->has_samples;
 	graph->has_cpu = profile_has(profile, VALUE_CPU) && (graph->function_count == 0 || graph->has_cpu);

@@ -119,8 +119,24 @@ class Diff(cli.Folder):
         self.assertGreater(functions["f"]["total"]["points"], 10)
         self.assertIsNone(functions["f"]["self"]["significant"])
         self.assertEqual(self.sampled("diff", "a.pstats", "b.pstats", "--fail-above", "10").returncode, ABOVE)
-        self.assertEqual(self.sampled("diff", "a.pstats", "new.collapsed").returncode, cli.DONE)
-        self.assert_error(self.sampled("diff", "a.pstats", "new.collapsed", "-o", "x.html"), cli.USAGE, "no stacks")
+        with open(self.path("t.collapsed"), "w") as file:
+            file.write("# value: wall, in nanoseconds\nf (job.py:1) 3000000\nf (job.py:1);g (job.py:2) 1000000\n")
+        self.assertEqual(self.sampled("diff", "a.pstats", "t.collapsed").returncode, cli.DONE)
+        self.assert_error(self.sampled("diff", "a.pstats", "t.collapsed", "-o", "x.html"), cli.USAGE, "no stacks")
+        self.assert_error(self.sampled("diff", "a.pstats", "new.collapsed"), cli.USAGE,
+                          "cannot compare a.pstats with new.collapsed: the first counts seconds, the second samples")
+
+    def test_other_units(self):
+        """Counts and seconds have no shares in common: they are refused, unless both can be told in one of them."""
+        rows = {"$schema": "https://www.speedscope.app/file-format-schema.json", "shared": {"frames": [{"name": "a"}, {"name": "b"}]},
+                "profiles": [{"type": "sampled", "name": "t", "unit": "seconds", "startValue": 0, "endValue": 1, "samples": [[0, 1]], "weights": [1]}]}
+        with open(self.path("t.speedscope.json"), "w") as file:
+            json.dump(rows, file)
+        for files, says in ((("old.collapsed", "t.speedscope.json"), "the first counts samples, the second seconds"),
+                            (("t.speedscope.json", "old.collapsed"), "the first counts seconds, the second samples")):
+            for more in ((), ("-o", "x.html"), ("--json",)):
+                self.assert_error(self.sampled("diff", *files, *more), cli.USAGE, "cannot compare %s with %s: %s" % (*files, says))
+        self.assertEqual(self.json("old.collapsed", "t.speedscope.json", "--value", "samples")["after"]["samples"], 1)
 
     def test_filters_and_standard_input(self):
         data = self.json("old.collapsed", "new.collapsed", "--focus", "parse|steady")

@@ -249,6 +249,19 @@ class Report(cli.Folder):
         self.assertEqual((done.returncode, done.stderr.count(b"\n")), (cli.FAILED, 1))
         self.assertIn(b"No space left", done.stderr)
 
+    def test_the_browser_adds_no_counts_to_seconds(self):
+        with open(self.path("counts.collapsed"), "w") as file:
+            file.write("only_in_counts 5\n")
+        with open(self.path("script"), "w") as file:
+            file.write("add counts.collapsed\nstats\n")
+        with open(self.path("script")) as file:
+            done = self.sampled("report", "--interactive", "a.prof", stdin=file)
+        text = done.stdout.decode()
+        self.assertEqual((done.returncode, done.stderr), (cli.DONE, b""))
+        self.assertIn("Failed to load statistics for counts.collapsed: it counts samples, and those before it seconds: they cannot be added\n", text)
+        self.assertNotIn("only_in_counts", text)
+        self.assertIn("function calls", text, "what was there is there still")
+
     def test_the_browser_goes_on_after_a_file_that_is_none(self):
         with open(self.path("bad.prof"), "wb") as file:
             file.write(b"{(\3\0\0\0")
