@@ -34,7 +34,8 @@ struct diff {
 	struct loaded sides[SIDES];
 	bool is_graph; /* both are, or were reduced to, call graphs */
 	struct facts facts[SIDES];
-	struct difference difference;
+	struct difference difference, waiting;
+	bool has_waiting;
 };
 
 static int read_sort(void *key, const char *option, const char *text, struct fault *fault)
@@ -132,22 +133,48 @@ static int reduce(struct diff *c)
 	return err;
 }
 
+static int compare_profiles(const struct diff *c, struct difference *d)
+{
+	int err = 0;
+
+	for (int side = 0; side < SIDES && !err; side++)
+		err = difference_add_profile(d, (enum side)side, c->sides[side].profile);
+	return err;
+}
+
+/* By CPU time, and what that leaves out by itself; whoever names a value is given that. */
+static int compare_stacks(struct diff *c)
+{
+	const struct profile *before = c->sides[BEFORE].profile, *after = c->sides[AFTER].profile;
+	int err;
+
+	c->difference.ranking = difference_ranking(before, after, c->filters.value != NULL);
+	err = compare_profiles(c, &c->difference);
+	c->has_waiting = ranking_is_part(&c->difference.ranking) && profile_has(before, VALUE_IDLE) &&
+	                 profile_has(after, VALUE_IDLE);
+	if (err || !c->has_waiting)
+		return err;
+	c->waiting.ranking = c->difference.ranking;
+	c->waiting.waiting = true;
+	err = compare_profiles(c, &c->waiting);
+	if (err)
+		return err;
+	difference_finish(&c->waiting);
+	difference_sort(&c->waiting, c->key);
+	return 0;
+}
+
 static int compare(struct diff *c)
 {
-	enum value_index by;
 	int err = reduce(c);
 
 	for (int side = 0; side < SIDES; side++)
 		if (c->sides[side].profile)
 			facts_make(&c->facts[side], c->sides[side].profile);
-	if (c->is_graph) {
-		for (int side = 0; side < SIDES && !err; side++)
-			err = difference_add_callgraph(&c->difference, (enum side)side, &c->sides[side].graph);
-	} else {
-		by = difference_value(c->sides[BEFORE].profile, c->sides[AFTER].profile);
-		for (int side = 0; side < SIDES && !err; side++)
-			err = difference_add_profile(&c->difference, (enum side)side, c->sides[side].profile, by);
-	}
+	if (!err && !c->is_graph)
+		err = compare_stacks(c);
+	for (int side = 0; side < SIDES && c->is_graph && !err; side++)
+		err = difference_add_callgraph(&c->difference, (enum side)side, &c->sides[side].graph);
 	if (!err) {
 		difference_finish(&c->difference);
 		difference_sort(&c->difference, c->key);
@@ -168,6 +195,7 @@ static int write_words(const void *of, struct writer *to, struct fault *fault)
 	struct diff_view view = {
 		.columns = isatty(STDOUT_FILENO) ? terminal_columns(STDOUT_FILENO) : 0,
 		.difference = &c->difference,
+		.waiting = c->has_waiting ? &c->waiting : NULL,
 		.key = c->key,
 		.limit = c->limit != UINT64_MAX ? (uint32_t)c->limit
 	                 : c->json              ? 0
@@ -225,8 +253,9 @@ static bool is_above(const struct diff *c)
 	if (!worst)
 		return false;
 	utf8_fit(&name, difference_name(d, worst), 60, false);
-	error_note("%s: its share of %s time grew by %.2f points (--fail-above %g: %u function%s did)", buf_text(&name),
-	           c->key == DIFFERENCE_TOTAL ? "total" : "self", difference_change(worst, c->key)->points,
+	error_note("%s: its share of %s %stime grew by %.2f points (--fail-above %g: %u function%s did)", buf_text(&name),
+	           c->key == DIFFERENCE_TOTAL ? "total" : "self",
+	           d->ranking.by == VALUE_CPU ? "CPU " : d->ranking.less_idle ? "running " : "", difference_change(worst, c->key)->points,
 	           c->fail_above, count, count == 1 ? "" : "s");
 	buf_release(&name);
 	return true;
@@ -291,8 +320,10 @@ int diff_main(int argc, char **argv)
 	int status;
 
 	difference_init(&c.difference);
+	difference_init(&c.waiting);
 	status = command_with_files(argc, argv, &command);
 	filters_release(&c.filters);
 	difference_release(&c.difference);
+	difference_release(&c.waiting);
 	return status;
 }

@@ -74,12 +74,14 @@ static void print_side(const struct diff_view *view, enum side side, struct writ
 	utf8_fit(&line, view->titles[side], is_whole(view) ? 60 : 25, true);
 	buf_puts(&line, ": ");
 	if (d->has_samples) {
-		facts_count_text(count, sizeof(count), d->wholes[side].self_samples);
-		buf_printf(&line, "%s sample%s", count, d->wholes[side].self_samples == 1 ? "" : "s");
+		facts_count_text(count, sizeof(count), d->samples[side]);
+		buf_printf(&line, "%s sample%s", count, d->samples[side] == 1 ? "" : "s");
 	}
 	if (!d->has_samples || strcmp(d->unit, "samples") != 0) {
 		buf_printf(&line, "%s%.6g ", d->has_samples ? ", " : "", d->wholes[side].self);
 		utf8_fit(&line, d->wholes[side].self == 1 && d->is_time ? "second" : d->unit, 40, false);
+		buf_puts(&line, ranking_is_part(&d->ranking) ? " " : "");
+		buf_puts(&line, ranking_is_part(&d->ranking) ? d->ranking.label : "");
 	}
 	if (d->duration_s[side] > 0)
 		buf_printf(&line, " in %.3f s", d->duration_s[side]);
@@ -112,9 +114,8 @@ static void add_change(struct buf *line, const struct difference *d, const struc
 
 /* "name (file:line)" in the columns that are left. A name that must be cut leaves room for the line, by which functions that begin alike are told
  * apart. */
-static void add_place(struct buf *line, const struct diff_view *view, const struct difference_row *row)
+static void add_place(struct buf *line, const struct diff_view *view, const struct difference *d, const struct difference_row *row)
 {
-	const struct difference *d = view->difference;
 	unsigned width = columns_of(view), columns = line->bytes < width ? width - (unsigned)line->bytes : 0,
 		 room = columns, whole, used, tail;
 	const char *name = difference_name(d, row), *file = difference_file(d, row);
@@ -138,9 +139,8 @@ static void add_place(struct buf *line, const struct diff_view *view, const stru
 	buf_puts(line, number);
 }
 
-static void print_row(const struct diff_view *view, const struct difference_row *row, struct writer *to)
+static void print_row(const struct diff_view *view, const struct difference *d, const struct difference_row *row, struct writer *to)
 {
-	const struct difference *d = view->difference;
 	enum difference_kind kind = difference_kind(row, view->key);
 	struct buf line = {0};
 
@@ -154,7 +154,7 @@ static void print_row(const struct diff_view *view, const struct difference_row 
 		buf_printf(&line, "%-4s ", difference_kind_text(kind));
 	else
 		buf_puts(&line, "     ");
-	add_place(&line, view, row);
+	add_place(&line, view, d, row);
 	end_line(&line, to);
 	buf_release(&line);
 }
@@ -196,7 +196,7 @@ static void print_part(const struct diff_view *view, bool grew, struct writer *t
 			left_out++;
 			continue;
 		}
-		print_row(view, &d->rows[i], to);
+		print_row(view, d, &d->rows[i], to);
 		shown++;
 	}
 	if (!shown)
@@ -205,12 +205,35 @@ static void print_part(const struct diff_view *view, bool grew, struct writer *t
 		writer_printf(to, "  and %" PRIu32 " more functions (--limit)\n", left_out);
 }
 
+/* Who sleeps, or waits for the GIL, more or less than before: what has changed for certain, up and down together. */
+static void print_waiting(const struct diff_view *view, struct writer *to)
+{
+	const struct difference *d = view->waiting;
+	uint32_t shown = 0;
+
+	heading(view, to, "WAITING");
+	writer_printf(to, "(%s; shares of all time, beyond the noise)\n",
+	              d->ranking.less_idle ? "idle" : "idle, or for the GIL");
+	for (uint32_t i = 0; i < d->row_count && !to->err && (!view->limit || shown < view->limit); i++) {
+		const struct change *change = difference_change(&d->rows[i], view->key);
+
+		if (!change->is_certain || fabs(change->points) < SHOWN_POINTS)
+			continue;
+		if (!shown++)
+			print_part_head(view, to);
+		print_row(view, d, &d->rows[i], to);
+	}
+	if (!shown)
+		writer_puts(to, "  no change\n");
+}
+
 void diff_print_table(const struct diff_view *view, struct writer *to)
 {
 	const struct difference *d = view->difference;
 	uint32_t same = 0;
 
-	writer_puts(to, "sampled: what changed, in shares of all that was sampled on each side\n");
+	writer_printf(to, "sampled: what changed, in shares of %s on each side%s\n", difference_shares_of(d),
+	              ranking_is_part(&d->ranking) ? " (--value wall: of all)" : "");
 	for (int side = 0; side < SIDES; side++)
 		print_side(view, (enum side)side, to);
 	writer_puts(to, "  change in points of percent; 95 %: half of its interval, if samples are\n"
@@ -227,6 +250,8 @@ void diff_print_table(const struct diff_view *view, struct writer *to)
 	print_part(view, false, to);
 	for (uint32_t i = 0; i < d->row_count; i++)
 		same += !is_in(view, &d->rows[i], true) && !is_in(view, &d->rows[i], false);
+	if (view->waiting)
+		print_waiting(view, to);
 	if (same)
 		writer_printf(to, "\n%" PRIu32 " functions without change\n", same);
 }
@@ -265,7 +290,7 @@ static void json_side(const struct diff_view *view, enum side side, struct write
 	writer_json_string(to, view->titles[side]);
 	writer_printf(to, ",\"sum\":%.9g", d->wholes[side].self);
 	if (d->has_samples)
-		writer_printf(to, ",\"samples\":%" PRIu64, d->wholes[side].self_samples);
+		writer_printf(to, ",\"samples\":%" PRIu64, d->samples[side]);
 	if (d->duration_s[side] > 0)
 		writer_printf(to, ",\"duration_s\":%.9g", d->duration_s[side]);
 	writer_puts(to, ",\"facts\":{");
@@ -278,16 +303,9 @@ static void json_side(const struct diff_view *view, enum side side, struct write
 	writer_puts(to, "}},\n");
 }
 
-void diff_print_json(const struct diff_view *view, struct writer *to)
+static void json_functions(const struct diff_view *view, const struct difference *d, const char *key, struct writer *to)
 {
-	const struct difference *d = view->difference;
-
-	writer_puts(to, "{\"version\":1,\n");
-	for (int side = 0; side < SIDES; side++)
-		json_side(view, (enum side)side, to);
-	writer_puts(to, "\"unit\":");
-	writer_json_string(to, d->unit);
-	writer_puts(to, ",\n\"functions\":[");
+	writer_printf(to, ",\n\"%s\":[", key);
 	for (uint32_t i = 0; i < d->row_count && !to->err && (!view->limit || i < view->limit); i++) {
 		const struct difference_row *row = &d->rows[i];
 
@@ -302,5 +320,21 @@ void diff_print_json(const struct diff_view *view, struct writer *to)
 		json_amounts(d, row, true, to);
 		writer_putc(to, '}');
 	}
-	writer_puts(to, "]}\n");
+	writer_putc(to, ']');
+}
+
+void diff_print_json(const struct diff_view *view, struct writer *to)
+{
+	const struct difference *d = view->difference;
+
+	writer_puts(to, "{\"version\":1,\n");
+	for (int side = 0; side < SIDES; side++)
+		json_side(view, (enum side)side, to);
+	writer_puts(to, "\"unit\":");
+	writer_json_string(to, d->unit);
+	writer_printf(to, ",\"shares_of\":\"%s\"", d->ranking.by == VALUE_CPU ? "cpu" : d->ranking.less_idle ? "running" : "all");
+	json_functions(view, d, "functions", to);
+	if (view->waiting)
+		json_functions(view, view->waiting, "waiting", to);
+	writer_puts(to, "}\n");
 }

@@ -11,6 +11,7 @@
 
 struct diff_view {
 	const struct difference *difference; /* sorted by key */
+	const struct difference *waiting;    /* so too; NULL: the other one leaves none out */
 	enum difference_key key;
 	uint32_t limit; /* rows of each part of the table; 0: all */
 	bool color;

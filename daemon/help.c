@@ -182,8 +182,9 @@ static const char report_usage[] =
 static const char diff_usage[] =
 	"sampled diff BEFORE AFTER [-o OUT] [options]\n"
 	"\n"
-	"What grew and what shrank from one profile to the other, by function, in shares of each. Without -o\n"
-	"a table; with -o a differential flame graph. Changes within the noise of sampling are marked.\n"
+	"What grew and what shrank from one profile to the other, by function, in shares of each one's CPU\n"
+	"time, where both hold it; waiting stands apart. --value wall: shares of all time. Without -o a\n"
+	"table; with -o a differential flame graph. Changes within the noise of sampling are marked.\n"
 	"\n"
 	"  -f, --format FORMAT     of OUT: flamegraph or svg; default: by its suffix\n"
 	"  -o, --output OUT        write a differential flame graph\n"

@@ -27,11 +27,29 @@ void difference_release(struct difference *d)
 	d->rows = NULL;
 }
 
-enum value_index difference_value(const struct profile *before, const struct profile *after)
+static struct ranking by_weight_of(const struct profile *before, const struct profile *after)
 {
 	enum value_index a = profile_weight(before), b = profile_weight(after);
+	bool same = a == b && strcmp(before->values[a].unit, after->values[b].unit) == 0;
 
-	return a == b && strcmp(before->values[a].unit, after->values[b].unit) == 0 ? a : VALUE_SAMPLES;
+	return (struct ranking){.by = same ? a : VALUE_SAMPLES, .label = "self"};
+}
+
+/* An empty profile has no say. */
+static bool is_empty(const struct profile *profile)
+{
+	return profile_sum(profile, VALUE_SAMPLES) == 0;
+}
+
+struct ranking difference_ranking(const struct profile *before, const struct profile *after, bool by_weight)
+{
+	struct ranking a = ranking_of(is_empty(before) ? after : before), b = ranking_of(is_empty(after) ? before : after);
+
+	if (by_weight || !ranking_is_part(&a) || !ranking_is_part(&b))
+		return by_weight_of(before, after);
+	if (a.by == b.by)
+		return a;
+	return (struct ranking){.by = VALUE_WALL, .less_idle = true, .label = "running"};
 }
 
 /* The index of the row of a function, added when there is none yet; INTERN_FAILED: no memory. */
@@ -74,11 +92,22 @@ static void set_line(struct difference_row *row, uint32_t line, enum side side)
 struct side_fold {
 	struct difference *d;
 	enum side side;
-	enum value_index by;
 	double scale;
 	const uint32_t *rows; /* of each symbol */
 	uint32_t *open;       /* frames of each row on the path from the root to here */
 };
+
+static double amount(const struct side_fold *f, const uint64_t values[VALUE_COUNT])
+{
+	const struct ranking *ranking = &f->d->ranking;
+	uint64_t states[STATE_COUNT], waiting;
+
+	if (!f->d->waiting)
+		return (double)ranking_amount(ranking, values) * f->scale;
+	values_states(values, states);
+	waiting = states[STATE_IDLE] + (ranking->less_idle ? 0 : states[STATE_GIL_WAIT]);
+	return (double)waiting * f->scale;
+}
 
 static int fold_tree(const struct side_fold *f, const struct thread_tree *tree)
 {
@@ -87,7 +116,7 @@ static int fold_tree(const struct side_fold *f, const struct thread_tree *tree)
 
 	if (!totals)
 		return -ENOMEM;
-	f->d->wholes[f->side].self += (double)totals[f->by] * f->scale;
+	f->d->wholes[f->side].self += f->d->waiting ? (double)totals[VALUE_WALL] * f->scale : amount(f, totals);
 	f->d->wholes[f->side].self_samples += totals[VALUE_SAMPLES];
 	while ((next = walk_next(tree, at, &left)) != 0) {
 		const struct node *node = &tree->nodes[next];
@@ -98,10 +127,10 @@ static int fold_tree(const struct side_fold *f, const struct thread_tree *tree)
 			f->open[f->rows[tree->nodes[at].symbol]]--;
 			at = tree->nodes[at].parent;
 		}
-		sums->self += (double)node->self[f->by] * f->scale;
+		sums->self += amount(f, node->self);
 		sums->self_samples += node->self[VALUE_SAMPLES];
 		if (f->open[row]++ == 0) {
-			sums->total += (double)totals[(size_t)next * VALUE_COUNT + f->by] * f->scale;
+			sums->total += amount(f, totals + (size_t)next * VALUE_COUNT);
 			sums->total_samples += totals[(size_t)next * VALUE_COUNT];
 		}
 		at = next;
@@ -112,10 +141,27 @@ static int fold_tree(const struct side_fold *f, const struct thread_tree *tree)
 	return 0;
 }
 
-int difference_add_profile(struct difference *d, enum side side, const struct profile *profile, enum value_index by)
+/* Samples that were idle in part, or had a part of the CPU, count in part: as time divided by that of one. Where each has a weight w from 0 to 1, they prove
+ * as much as (Σw)² / Σw² whole ones, which is no less than this Σw. */
+static void count_parts(struct difference *d, enum side side, uint64_t wall_ns)
 {
+	struct side_sums *whole = &d->wholes[side];
+	double per_s = wall_ns ? (double)whole->self_samples * (double)NS_PER_S / (double)wall_ns : 0;
+
+	for (uint32_t i = 0; i < d->row_count; i++) {
+		struct side_sums *sums = &d->rows[i].sides[side];
+
+		sums->self_samples = (uint64_t)llround(sums->self * per_s);
+		sums->total_samples = (uint64_t)llround(sums->total * per_s);
+	}
+	whole->self_samples = (uint64_t)llround(whole->self * per_s);
+}
+
+int difference_add_profile(struct difference *d, enum side side, const struct profile *profile)
+{
+	enum value_index by = d->ranking.by;
 	uint32_t *rows = calloc(profile->symbol_count + (size_t)1, sizeof(*rows));
-	struct side_fold f = {.d = d, .side = side, .by = by, .rows = rows, .scale = 1};
+	struct side_fold f = {.d = d, .side = side, .rows = rows, .scale = 1};
 
 	d->is_time &= strcmp(profile->values[by].unit, "nanoseconds") == 0;
 	if (d->is_time)
@@ -136,6 +182,9 @@ int difference_add_profile(struct difference *d, enum side side, const struct pr
 		d->err = -ENOMEM;
 	for (uint32_t i = 0; i < profile->thread_count && !d->err; i++)
 		d->err = fold_tree(&f, &profile->threads[i]);
+	d->samples[side] = d->wholes[side].self_samples;
+	if (ranking_is_part(&d->ranking))
+		count_parts(d, side, profile_sum(profile, VALUE_WALL));
 	free(rows);
 	free(f.open);
 	return d->err;
@@ -163,6 +212,11 @@ int difference_add_callgraph(struct difference *d, enum side side, const struct 
 }
 
 /* --- what changed --- */
+
+const char *difference_shares_of(const struct difference *d)
+{
+	return d->ranking.by == VALUE_CPU ? "CPU time" : d->ranking.less_idle ? "time that is not idle" : "all that was sampled";
+}
 
 double difference_percent(const struct difference *d, enum side side, double part)
 {

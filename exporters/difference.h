@@ -2,7 +2,7 @@
 /* Two profiles compared function by function, and joined into one tree for a differential flame graph.
  *
  * A function is its name and file: its first line moves when something above it is edited. What is compared are shares of each side's whole, so
- * that profiles of different length and rate can be. Two are held to differ where chance alone would seldom part them so far, see
+ * that profiles of different length and rate can be, and these are of CPU time where both know it: a thread that sleeps longer would make all others shrink. Two are held to differ where chance alone would seldom part them so far, see
  * struct change. */
 #ifndef SAMPLED_EXPORTERS_DIFFERENCE_H
 #define SAMPLED_EXPORTERS_DIFFERENCE_H
@@ -14,6 +14,7 @@
 #include "exporters/callgraph.h"
 #include "exporters/facts.h"
 #include "exporters/intern.h"
+#include "exporters/ranking.h"
 
 enum side { BEFORE, AFTER };
 enum { SIDES = 2 };
@@ -21,6 +22,7 @@ enum { SIDES = 2 };
 /* Of a function, or of all, on one side. */
 struct side_sums {
 	double self, total; /* in difference.unit */
+	/* Where amounts are a part of the sampled time only, as many samples as have so much of it: never more than had any. */
 	uint64_t self_samples, total_samples;
 };
 
@@ -53,6 +55,9 @@ struct difference {
 	struct difference_row *rows; /* owned */
 	uint32_t row_count, row_room;
 	struct side_sums wholes[SIDES]; /* self and total are the same here */
+	uint64_t samples[SIDES];        /* all that were taken */
+	struct ranking ranking;         /* what amounts are of; the caller's to choose before any is added */
+	bool waiting;                   /* … or, in shares of all time, what that leaves out: idle, and awaiting the GIL; so too */
 	double duration_s[SIDES];       /* 0: not known */
 	bool has_samples;               /* both sides count samples: there are intervals */
 	bool is_time;                   /* amounts are seconds */
@@ -63,11 +68,12 @@ struct difference {
 void difference_init(struct difference *d);
 void difference_release(struct difference *d);
 
-/* Which value of two profiles can be compared: their weight, where both have one of the same unit; else the samples. */
-enum value_index difference_value(const struct profile *before, const struct profile *after);
+/* What two profiles can be compared by: CPU time where both have it, else time that is not idle, where both tell this, else their weight, where both have
+ * one of the same unit, else the samples. by_weight: by the weight in any case. */
+struct ranking difference_ranking(const struct profile *before, const struct profile *after, bool by_weight);
 
-/* Adds what is on one side; once for each, both profiles by the same value. 0 or -ENOMEM. */
-int difference_add_profile(struct difference *d, enum side side, const struct profile *profile, enum value_index by);
+/* Adds what is on one side; once for each, both by difference.ranking. 0 or -ENOMEM. */
+int difference_add_profile(struct difference *d, enum side side, const struct profile *profile);
 int difference_add_callgraph(struct difference *d, enum side side, const struct callgraph *graph);
 /* Works out the changes. */
 void difference_finish(struct difference *d);
@@ -79,6 +85,8 @@ enum difference_kind difference_kind(const struct difference_row *row, enum diff
 const char *difference_kind_text(enum difference_kind kind);
 const char *difference_name(const struct difference *d, const struct difference_row *row);
 const char *difference_file(const struct difference *d, const struct difference_row *row);
+/* "CPU time": what shares are of, in words. */
+const char *difference_shares_of(const struct difference *d);
 /* 100 × part of the side's whole. */
 double difference_percent(const struct difference *d, enum side side, double part);
 /* Of hits out of all samples, on both sides. */
@@ -92,7 +100,7 @@ struct comparison {
 	uint8_t samples[SIDES], weight[SIDES]; /* places in the joined profile's values */
 };
 
-/* One tree a thread's name, by function, that holds the values of both (comparison->samples, weight). 0 or -errno. */
+/* One tree a thread's name, by function, that holds the values of both (comparison->samples, weight), by comparison->difference->ranking. 0 or -errno. */
 int difference_join(struct profile **ret_profile, struct comparison *comparison, const struct profile *before,
                     const struct profile *after);
 

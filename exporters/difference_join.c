@@ -2,6 +2,7 @@
 #include "exporters/difference.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +11,9 @@
 struct join {
 	struct builder *to;
 	const struct profile *from;
-	enum value_index by;
+	const struct ranking *ranking;
+	double samples_per_ns;   /* 0: a sample is one */
+	double rest;             /* of samples, that no node has yet */
 	uint8_t samples, weight; /* places of this side's values */
 	uint32_t process;
 	const uint32_t *lines; /* of each symbol of both: the one first line it has in the result */
@@ -58,7 +61,17 @@ static int make_symbols(struct join *j, struct names *names, uint32_t *lines)
 }
 
 /* Threads of two runs are the same when their names are; their numbers never are. */
-static int join_tree(const struct join *j, const struct thread_tree *tree)
+static uint64_t samples_of(struct join *j, const struct node *node)
+{
+	double samples = j->rest + (double)ranking_amount(j->ranking, node->self) * j->samples_per_ns;
+
+	if (j->samples_per_ns <= 0)
+		return node->self[VALUE_SAMPLES];
+	j->rest = samples - floor(samples);
+	return (uint64_t)floor(samples);
+}
+
+static int join_tree(struct join *j, const struct thread_tree *tree)
 {
 	struct thread_tree like = {.process = j->process, .interpreter = tree->interpreter, .name = tree->name};
 	uint32_t thread = builder_thread(j->to, &like);
@@ -73,8 +86,8 @@ static int join_tree(const struct join *j, const struct thread_tree *tree)
 		if (n)
 			at[n] = builder_child(j->to, thread, at[node->parent], j->symbols[node->symbol],
 			                      j->lines[node->symbol]);
-		values[j->weight] = node->self[j->by];
-		values[j->samples] = node->self[VALUE_SAMPLES];
+		values[j->weight] = ranking_amount(j->ranking, node->self);
+		values[j->samples] = samples_of(j, node);
 		if (values[j->weight] || values[j->samples])
 			builder_add(j->to, thread, at[n], values);
 	}
@@ -86,8 +99,11 @@ static int join_side(struct join *j, struct names *names)
 {
 	size_t room = j->from->symbol_count + (size_t)1;
 	uint32_t *lines = calloc(room, sizeof(*lines));
+	uint64_t wall_ns = profile_sum(j->from, VALUE_WALL);
 	int err;
 
+	if (ranking_is_part(j->ranking) && wall_ns) /* as in difference.c */
+		j->samples_per_ns = (double)profile_sum(j->from, VALUE_SAMPLES) / (double)wall_ns;
 	j->symbols = calloc(room, sizeof(*j->symbols));
 	err = lines && j->symbols ? make_symbols(j, names, lines) : -ENOMEM;
 	j->lines = lines;
@@ -115,7 +131,7 @@ int difference_join(struct profile **ret_profile, struct comparison *comparison,
                     const struct profile *after)
 {
 	const struct profile *sides[SIDES] = {[BEFORE] = before, [AFTER] = after};
-	enum value_index by = difference_value(before, after);
+	const struct ranking *ranking = &comparison->difference->ranking;
 	struct builder *to = NULL;
 	struct names names = {0};
 	int err = builder_new(&to, &(struct builder_options){0});
@@ -125,12 +141,12 @@ int difference_join(struct profile **ret_profile, struct comparison *comparison,
 		return err;
 	builder_profile(to)->imported = true;
 	process = builder_process(to, &(struct process){.name = NULL});
-	name_values(to, comparison, after, by);
+	name_values(to, comparison, after, ranking->by);
 	err = builder_error(to);
 	for (int side = AFTER; side >= BEFORE && !err; side--) { /* the lines after stand */
 		struct join j = {.to = to,
 		                 .from = sides[side],
-		                 .by = by,
+		                 .ranking = ranking,
 		                 .samples = comparison->samples[side],
 		                 .weight = comparison->weight[side],
 		                 .process = process};

@@ -190,6 +190,7 @@ static void write_comparison(const struct comparison *c, struct writer *to)
 	writer_printf(to, "],\"samples\":[%u,%u],\"weight\":[%u,%u],\"durations\":[%.9g,%.9g]", c->samples[BEFORE],
 	              c->samples[AFTER], c->weight[BEFORE], c->weight[AFTER], d->duration_s[BEFORE],
 	              d->duration_s[AFTER]);
+	writer_printf(to, ",\"of\":\"%s\"", difference_shares_of(d));
 	writer_puts(to, ",\n\"facts\":[");
 	write_fact_list(c->facts[BEFORE], to);
 	writer_putc(to, ',');

@@ -16,6 +16,11 @@ struct ranking ranking_of(const struct profile *profile)
 	return (struct ranking){.by = wall_ns ? profile_weight(profile) : VALUE_SAMPLES, .label = "self"};
 }
 
+bool ranking_is_part(const struct ranking *ranking)
+{
+	return ranking->by == VALUE_CPU || ranking->less_idle;
+}
+
 uint64_t ranking_amount(const struct ranking *ranking, const uint64_t values[VALUE_COUNT])
 {
 	uint64_t idle = ranking->less_idle ? values[VALUE_IDLE] : 0;

@@ -17,6 +17,8 @@ struct ranking {
 
 /* By CPU time where the kernel told it, or else by time that is not idle; by the profile's weight where it has neither of these, or all is idle. */
 struct ranking ranking_of(const struct profile *profile);
+/* Whether that is a part of wall time, and leaves the rest out. */
+bool ranking_is_part(const struct ranking *ranking);
 uint64_t ranking_amount(const struct ranking *ranking, const uint64_t values[VALUE_COUNT]);
 /* A thread's sum of one value. */
 uint64_t ranking_thread_sum(const struct thread_tree *tree, enum value_index value);

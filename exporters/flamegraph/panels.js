@@ -223,7 +223,7 @@ function lossText(facts) {
 
 function leadText() {
 	if (comparison)
-		return `Before: ${cleanText(comparison.titles[0])}. After: ${cleanText(comparison.titles[1])}. Shares are of each by itself.`;
+		return `Before: ${cleanText(comparison.titles[0])}. After: ${cleanText(comparison.titles[1])}. Shares are of ${comparison.of} on each side.`;
 	const parts = [];
 	if (factOf("attempts")) {
 		const number = (key) => (factOf(key) || [])[2] || 0, ticks = number("ticks") + number("ticks_missed");
@@ -309,7 +309,7 @@ function fillChanges() {
 	for (const [, , , kind] of changes)
 		kinds.set(kind, (kinds.get(kind) || 0) + 1);
 	element("changes-button").textContent = ["new", "gone", "grew", "shrank"].filter((kind) => kinds.has(kind)).map((kind) => `${kinds.get(kind)} ${kind}`).join(" \u00b7 ") || "No change";
-	element("changes-lead").textContent = "Shares of all sampled time on each side, change in points of percent with half of its 95 % interval, if samples are independent; " +
+	element("changes-lead").textContent = `Shares of ${comparison.of} on each side, change in points of percent with half of its 95 % interval, if samples are independent; ` +
 		"\u201c~\u201d: within the noise." + (comparison.changesLeftOut ? ` ${comparison.changesLeftOut} smaller changes left out.` : "");
 	const table = element("changes").querySelector("table"), head = make("tr");
 	head.append(...["", "function", "self before", "after", "change", "total before", "after", "change"].map((text) => make("td", "", text)));

@@ -245,7 +245,6 @@ static struct profile *make_side(bool after)
 static int write_compared(const struct format *format, struct writer *to)
 {
 	struct profile *sides[SIDES] = {[BEFORE] = make_side(false), [AFTER] = make_side(true)}, *joined = NULL;
-	enum value_index by = difference_value(sides[BEFORE], sides[AFTER]);
 	static struct facts facts[SIDES];
 	struct difference difference;
 	struct comparison comparison = {.titles = {"before.sampled", "after.sampled"},
@@ -253,9 +252,10 @@ static int write_compared(const struct format *format, struct writer *to)
 	                                .difference = &difference};
 
 	difference_init(&difference);
+	difference.ranking = difference_ranking(sides[BEFORE], sides[AFTER], false);
 	for (int side = 0; side < SIDES; side++) {
 		facts_make(&facts[side], sides[side]);
-		difference_add_profile(&difference, (enum side)side, sides[side], by);
+		difference_add_profile(&difference, (enum side)side, sides[side]);
 	}
 	difference_finish(&difference);
 	difference_sort(&difference, DIFFERENCE_SELF);

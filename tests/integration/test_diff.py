@@ -204,6 +204,45 @@ class Diff(cli.Folder):
         self.assertEqual(done.returncode, ABOVE)
         self.assertIn(b"slow: its share of total time grew", done.stderr)
 
+    @support.needs_python
+    def test_sleep_does_not_rank(self):
+        """A thread that sleeps in the second run only takes no share of CPU time from the others; it is told apart, and with --value wall it counts."""
+        with open(self.path("job.py"), "w") as file:
+            file.write(textwrap.dedent("""\
+                import sys, threading, time
+                def spin(seconds):
+                    end = time.process_time() + seconds
+                    while time.process_time() < end:
+                        pass
+                def pause():
+                    over.wait()
+                over = threading.Event()
+                if sys.argv[1] == "pause":
+                    threads = [threading.Thread(target=pause) for _ in range(4)]
+                    for thread in threads:
+                        thread.start()
+                spin(0.5)
+                over.set()
+                """))
+        python = cli.python_for_all()
+        for name in ("spin", "pause"):
+            done = self.sampled("run", "-q", "--record", name + ".sampled", "-o", "/dev/null", "-f", "collapsed", "--", *python.argv, self.path("job.py"), name)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        cpu, wall = self.json("spin.sampled", "pause.sampled"), self.json("spin.sampled", "pause.sampled", "--value", "wall")
+        self.assertEqual((cpu["shares_of"], wall["shares_of"], "waiting" in wall), ("cpu", "all", False))
+        share = {key: data["by_name"]["pause"]["total"]["after"]["percent"] for key, data in (("cpu", cpu), ("wall", wall))}
+        self.assertGreater(share["wall"], 50, "four threads of five")
+        self.assertLess(share["cpu"], 50)
+        self.assertEqual({f["name"]: f["change"] for f in cpu["waiting"]}["pause"], "new")
+        table = self.sampled("diff", "spin.sampled", "pause.sampled").stdout.decode()
+        self.assertIn("in shares of CPU time on each side (--value wall: of all)", table)
+        self.assertRegex(table.split("\nWAITING\n")[1], r"new +(Event|Condition)?\.?wait \(")
+        page = self.sampled("diff", "spin.sampled", "pause.sampled", "-o", "-", "-f", "flamegraph").stdout
+        self.assertEqual(htmlprofile.Profile(page).data["comparison"]["of"], "CPU time")
+        done = self.sampled("diff", "spin.sampled", "pause.sampled", "--value", "wall", "--sort", "total", "--fail-above", "30")
+        self.assertEqual(done.returncode, ABOVE)
+        self.assertEqual(self.sampled("diff", "spin.sampled", "pause.sampled", "--sort", "total", "--fail-above", "50").returncode, cli.DONE)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -9,12 +9,12 @@
 
 static struct difference compared(struct profile *before, struct profile *after)
 {
-	enum value_index by = difference_value(before, after);
 	struct difference d;
 
 	difference_init(&d);
-	cr_assert_eq(difference_add_profile(&d, BEFORE, before, by), 0);
-	cr_assert_eq(difference_add_profile(&d, AFTER, after, by), 0);
+	d.ranking = difference_ranking(before, after, false);
+	cr_assert_eq(difference_add_profile(&d, BEFORE, before), 0);
+	cr_assert_eq(difference_add_profile(&d, AFTER, after), 0);
 	difference_finish(&d);
 	difference_sort(&d, DIFFERENCE_SELF);
 	return d;
@@ -144,11 +144,85 @@ Test(difference, other_units_fall_back_to_samples)
 {
 	struct profile *before = with_f(10, 0, 1, 1), *after = with_f(10, 0, 1, 1);
 
-	cr_assert_eq(difference_value(before, after), VALUE_WALL);
+	cr_assert_eq(difference_ranking(before, after, true).by, VALUE_WALL);
 	after->values[VALUE_WALL] = (struct value_type){"allocated", "bytes"};
-	cr_assert_eq(difference_value(before, after), VALUE_SAMPLES);
+	cr_assert_eq(difference_ranking(before, after, true).by, VALUE_SAMPLES);
 	before->values[VALUE_WALL] = (struct value_type){0};
-	cr_assert_eq(difference_value(before, after), VALUE_SAMPLES);
+	cr_assert_eq(difference_ranking(before, after, true).by, VALUE_SAMPLES);
+	built_free(before);
+	built_free(after);
+}
+
+/* main runs, and a thread sleeps as long or longer, in `sleep`, and waits for the GIL in `f`. */
+static struct profile *with_sleep(uint64_t slept, uint64_t awaited)
+{
+	struct profile *p = with_f(400, 600, 10, 100);
+	uint32_t thread = built_thread(p, 0, 0, 101, "worker");
+
+	built_sample(p, thread, built_child(p, thread, 0, built_symbol(p, "sleep", "/a.py", 30), 31), slept, STATUS_IDLE);
+	if (awaited)
+		built_sample(p, thread, built_child(p, thread, 0, 1, 12), awaited, STATUS_RUNNABLE | STATUS_GIL_WAIT);
+	return p;
+}
+
+Test(difference, sleep_is_no_part_of_running_time)
+{
+	struct profile *before = with_sleep(1000, 0), *after = with_sleep(9000, 0);
+	struct difference d = compared(before, after), waiting;
+
+	cr_assert(d.ranking.less_idle, "the kernel told no CPU time");
+	cr_assert_float_eq(d.wholes[AFTER].self, 1.0, 1e-9);
+	cr_assert_eq(d.samples[AFTER], 10000);
+	cr_assert_eq(d.wholes[AFTER].self_samples, 1000);
+	cr_assert_float_eq(row_named(&d, "f")->self.points, 0, 1e-9, "40 %% of what ran, on both sides");
+	cr_assert_eq(row_named(&d, "f")->sides[AFTER].self_samples, 400);
+	cr_assert_eq(row_named(&d, "sleep")->sides[AFTER].self_samples, 0);
+	difference_init(&waiting);
+	waiting.ranking = d.ranking;
+	waiting.waiting = true;
+	cr_assert_eq(difference_add_profile(&waiting, BEFORE, before), 0);
+	cr_assert_eq(difference_add_profile(&waiting, AFTER, after), 0);
+	difference_finish(&waiting);
+	cr_assert_float_eq(row_named(&waiting, "sleep")->self.points, 40, 1e-9, "of all time: from 50 %% to 90 %%");
+	cr_assert(row_named(&waiting, "sleep")->self.is_certain);
+	cr_assert_float_eq(row_named(&waiting, "f")->self.points, 0, 1e-9);
+	difference_release(&waiting);
+	difference_release(&d);
+	built_free(before);
+	built_free(after);
+}
+
+/* built_cpu_time(): seven tenths of what is runnable, so 400 samples of f prove as much as 280 that had the CPU throughout. */
+Test(difference, cpu_time_where_both_have_it)
+{
+	struct profile *before = with_sleep(1000, 100), *after = with_sleep(5000, 300), *joined;
+	struct difference d, waiting;
+	struct comparison c = {.difference = &d};
+
+	built_cpu_time(before);
+	d = compared(before, after);
+	cr_assert(d.ranking.less_idle, "one of them has none");
+	difference_release(&d);
+	built_cpu_time(after);
+	d = compared(before, after);
+	cr_assert_eq(d.ranking.by, VALUE_CPU);
+	cr_assert_eq(row_named(&d, "main")->sides[BEFORE].self_samples, 420);
+	cr_assert_eq(row_named(&d, "sleep")->sides[AFTER].total_samples, 0);
+	cr_assert_eq(difference_join(&joined, &c, before, after), 0);
+	cr_assert_eq(profile_sum(joined, c.weight[AFTER]), (uint64_t)llround(d.wholes[AFTER].self * 1e9));
+	cr_assert_leq(d.wholes[AFTER].self_samples - profile_sum(joined, c.samples[AFTER]), 1);
+	profile_free(joined);
+	difference_init(&waiting);
+	waiting.ranking = d.ranking;
+	waiting.waiting = true;
+	cr_assert_eq(difference_add_profile(&waiting, BEFORE, before), 0);
+	cr_assert_eq(difference_add_profile(&waiting, AFTER, after), 0);
+	cr_assert_float_eq(row_named(&waiting, "f")->sides[AFTER].self, 0.3, 1e-9, "the GIL awaited");
+	cr_assert_float_eq(waiting.wholes[AFTER].self, 6.3, 1e-9);
+	difference_release(&waiting);
+	difference_release(&d);
+	d.ranking = difference_ranking(before, after, true);
+	cr_assert_eq(d.ranking.by, VALUE_WALL, "when it is asked for");
 	built_free(before);
 	built_free(after);
 }
@@ -184,7 +258,8 @@ Test(difference, call_graphs)
 Test(difference, joined_tree_has_both_sums)
 {
 	struct profile *before = with_f(400, 600, 10, 100), *after = with_f(900, 900, 17, 200), *joined;
-	struct comparison c = {0};
+	struct difference d = {.ranking = {.by = VALUE_WALL}};
+	struct comparison c = {.difference = &d};
 	uint32_t other = built_thread(after, 0, 0, 201, NULL);
 
 	built_sample(after, other, 0, 50, STATUS_IDLE);
@@ -199,6 +274,7 @@ Test(difference, joined_tree_has_both_sums)
 	cr_assert_str_eq(joined->values[c.weight[AFTER]].name, "after");
 	profile_free(joined);
 	before->values[VALUE_WALL] = (struct value_type){0};
+	d.ranking = difference_ranking(before, after, true);
 	cr_assert_eq(difference_join(&joined, &c, before, after), 0);
 	cr_assert_eq(c.samples[AFTER], c.weight[AFTER]);
 	cr_assert_eq(profile_sum(joined, c.weight[BEFORE]), 1000);
@@ -210,14 +286,13 @@ Test(difference, joined_tree_has_both_sums)
 Test(difference, deepest_stack)
 {
 	struct profile *p = built_deepest(), *joined;
-	struct comparison c = {0};
-	struct difference d;
+	struct difference d = compared(p, p);
+	struct comparison c = {.difference = &d};
 
-	d = compared(p, p);
 	cr_assert_eq(row_named(&d, "f")->sides[AFTER].total_samples, 9);
 	cr_assert_eq(difference_kind(&d.rows[0], DIFFERENCE_SELF), KIND_SAME);
-	difference_release(&d);
 	cr_assert_eq(difference_join(&joined, &c, p, p), 0);
+	difference_release(&d);
 	cr_assert_eq(joined->threads[0].node_count, REC_DEPTH_MAX + 1);
 	profile_free(joined);
 	built_free(p);

@@ -181,7 +181,8 @@ Test(svg, two_profiles_by_both_widths)
 		built_sample(p, t, built_child(p, t, 0, built_symbol(p, "both", "a.py", 1), 1), 500, 0);
 		built_sample(p, t, built_child(p, t, 0, built_symbol(p, side ? "came" : "went", "a.py", 1), 1), 500, 0);
 		facts_make(&facts[side], p);
-		difference_add_profile(&d, side, p, VALUE_WALL);
+		d.ranking = (struct ranking){.by = VALUE_WALL};
+		difference_add_profile(&d, side, p);
 	}
 	difference_finish(&d);
 	cr_assert_eq(difference_join(&joined, &c, sides[BEFORE], sides[AFTER]), 0);
