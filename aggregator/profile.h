@@ -159,7 +159,7 @@ bool profile_has(const struct profile *profile, enum value_index value);
 enum value_index profile_weight(const struct profile *profile);
 
 /* States that exclude one another: each moment of a thread is in exactly one. What holds the GIL is STATE_GIL, runnable or not; STATE_RUNNABLE neither
- * holds nor awaits it. docs/STATES.md has the words for them, the same in all outputs. */
+ * holds nor awaits it. docs/GLOSSARY.md has the words for them, the same in all outputs. */
 enum state { STATE_GIL, STATE_GIL_WAIT, STATE_RUNNABLE, STATE_IDLE, STATE_UNKNOWN, STATE_COUNT };
 
 /* How the time of these values splits into states, which add up to VALUE_WALL. */
