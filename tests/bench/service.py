@@ -143,7 +143,7 @@ def show_cores(report, options):
 
 
 def show_parts(report, cores):
-    """What a formula for a host needs (docs/FLEET.md): a wake-up with few, one process more that is parked, one that is busy."""
+    """What a formula for a host needs (docs/SERVICE.md): a wake-up with few, one process more that is parked, one that is busy."""
     few, many = min(size[0] for size in cores), max(size[0] for size in cores)
     if few == many or not {(few, 0), (many, 0), (few, 2)} <= set(cores):
         return

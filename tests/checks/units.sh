@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The units: systemd finds no fault with them, and they are exposed at most as much as docs/FLEET.md says. Prints what stands against that; exit 1
+# The units: systemd finds no fault with them, and they are exposed at most as much as docs/SERVICE.md says. Prints what stands against that; exit 1
 # if anything does. Needs systemd-analyze; no systemd need be running.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -22,7 +22,7 @@ check()
 		{ echo "systemd/$1: exposure ${exposure:-unknown}, more than $2"; bad=1; }
 	# Other versions weigh differently.
 	systemctl --version | grep -q '^systemd 252' || return
-	grep -q "| \`$1\` | $exposure |" docs/FLEET.md || { echo "docs/FLEET.md does not say that the exposure of $1 is $exposure"; bad=1; }
+	grep -q "| \`$1\` | $exposure |" docs/SERVICE.md || { echo "docs/SERVICE.md does not say that the exposure of $1 is $exposure"; bad=1; }
 }
 check sampled.service 1.8
 check sampled-push.service 1.5
