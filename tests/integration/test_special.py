@@ -57,20 +57,23 @@ class Collecting(unittest.TestCase):
     """Sample by sample: <GC> where the program stands at the line that collects, and nowhere else. (What share of the time that is: tests/bench/bounds.)"""
 
     def judge(self, python, kind, rate, seconds=SECONDS):
+        """{names of a stack, root first: wall time}, of the thread read while it was stopped."""
         with support.Target(python, "collecting.py", "@/table", kind) as target:
-            whole = profile(target, "-r", rate, seconds=seconds)
-        thread = whole.threads[0]
+            moving = profile(target, "-r", rate, seconds=seconds).threads[0]
+            stopped = profile(target, "-r", rate, "--blocking", seconds=seconds).threads[0]
+        # Between two reads of what runs the collector may have ended, on a busy machine often.
+        self.count(moving, 0.2)
+        return self.count(stopped, 0)
+
+    def count(self, thread, tolerated):
         found = stacks(thread)
         (there, collected), (elsewhere, wrong) = at_line(thread, "collect", "gc.collect(2 if", "collecting.py")
         self.assertGreater(there, 0, found)
-        self.assertGreater(collected, 0.8 * there, "to call gc.collect() takes little beside it: %r" % found)
-        # A sanitized build takes so long between its reads that the collector may have ended meanwhile.
-        most = 0.1 * thread.total("wall") if support.SANITIZED else 0.02 * elsewhere + 0.005 * thread.total("wall")
-        self.assertLess(wrong, most, "<GC> where nothing is collected: %r" % found)
+        self.assertGreater(collected, 0.5 * there, "to call gc.collect() takes little beside it: %r" % found)
         gc = sum(wall for names, wall in found.items() if "<GC>" in names)
         self.assertAlmostEqual(thread.share("gc"), gc / thread.total("wall"), delta=0.001)
         outside = sum(wall for names, wall in found.items() if "<GC>" in names and "collect" not in names)
-        self.assertLess(outside, 0.005 * thread.total("wall"), "<GC> where nothing is collected: %r" % found)
+        self.assertLessEqual(wrong + outside, tolerated * gc, "<GC> where nothing is collected: %r, of %r" % (found, elsewhere))
         return found
 
     @support.on(support.few)
@@ -92,9 +95,8 @@ class Collecting(unittest.TestCase):
         """What the collector calls stands behind <GC> where the version tells what started it (3.15); else <GC> is innermost."""
         for kind in ("callback", "finalizer"):
             found = self.judge(python, kind, 1000)
-            for names, wall in found.items():
-                # Where a collection begins or ends while the thread is read a sample may be the other's; judge() has a bound for all of them.
-                if "<GC>" not in names or wall < 0.005 * sum(found.values()):
+            for names in found:
+                if "<GC>" not in names:
                     continue
                 at = names.index("<GC>")
                 if python.version >= (3, 15):
