@@ -257,9 +257,30 @@ def sampled(*args, timeout=SAMPLED_TIMEOUT_S, user=None, cwd=None, env=None, std
     """Runs sampled to its end; returns a CompletedProcess with bytes. user: a numeric uid (and gid) to run as."""
     extra = dict(user=user, group=user, extra_groups=[]) if user is not None else {}
     command = [program_for(user)] + [str(arg) for arg in args]
-    return subprocess.run(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=stdin, timeout=timeout, cwd=cwd, env=env, **extra
-    )
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=stdin, cwd=cwd, env=env, **extra) as process:
+        try:
+            out, err = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            stands = where_it_stands(process.pid)
+            process.kill()
+            raise AssertionError("%s: no end after %d s:\n%s" % (command, timeout, stands)) from None
+        except BaseException:
+            process.kill()
+            raise
+    return subprocess.CompletedProcess(command, process.returncode, out, err)
+
+
+def where_it_stands(pid):
+    """For a report: what each thread of a process waits for."""
+    lines = []
+    for task in sorted(glob.glob("/proc/%d/task/*" % pid)):
+        for name in ("comm", "wchan", "syscall", "stack"):
+            try:
+                with open(os.path.join(task, name), encoding="utf-8") as file:
+                    lines.append("%s %s: %s" % (os.path.basename(task), name, file.read().strip()))
+            except OSError as error:
+                lines.append("%s: %s" % (name, error))
+    return "\n".join(lines)
 
 
 def samples_tried(said):
