@@ -47,6 +47,7 @@ struct config_service {
 };
 
 struct config_budget {
+	double visits; /* share of each CPU's time that visits to running threads may take */
 	double cpu; /* of one core, 0 to 1 */
 	uint64_t memory_bytes;
 	uint64_t

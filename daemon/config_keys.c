@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "daemon/dump_name.h"
 #include "daemon/nearest.h"
+#include "sampler/sampler.h"
 
 #define AT(of, field)     .off = offsetof(struct of, field), .bytes = sizeof(((struct of *)NULL)->field)
 #define MIB               1048576.0
@@ -51,12 +52,14 @@ static const struct config_service service_defaults = {
 static const struct config_key budget_keys[] = {
 	{"cpu", config_read_share, AT(config_budget, cpu), .min = 0.0005, .max = 1,
          .hint = "of one core: 0.05% to 100%"},
+	{"visits", config_read_share, AT(config_budget, visits), .max = 0.5,
+         .hint = "of each CPU: 0% to 50%"},
 	{"memory", config_read_bytes, AT(config_budget, memory_bytes), .min = 4 * MIB, .hint = "4M or more"},
 	{"disk", config_read_bytes, AT(config_budget, disk_bytes), .min = MIB, .hint = "1M or more"},
 	{.name = NULL},
 };
 static const struct config_budget budget_defaults = {
-	.cpu = 0.01, .memory_bytes = UINT64_C(64) << 20, .disk_bytes = UINT64_C(1) << 30};
+	.cpu = 0.01, .visits = VISIT_BUDGET_PPM / 1e6, .memory_bytes = UINT64_C(64) << 20, .disk_bytes = UINT64_C(1) << 30};
 
 static const struct config_key history_keys[] = {
 	{"slice", config_read_duration, AT(config_history, slice_ns), .min = S, .max = 3600 * S, .hint = "1s to 1h"},

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <linux/capability.h>
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +17,7 @@
 #include "sampler/permission.h"
 #include "sampler/procfs.h"
 #include "sampler/pyabi/pyabi.h"
+#include "sampler/turns.h"
 
 /* What each capability is for, so that its absence has a meaning. */
 static const struct {
@@ -56,6 +59,27 @@ static void check_reading(struct doctor *d)
 		            "(Kubernetes: securityContext.seccompProfile; Docker: --security-opt seccomp=FILE)",
 		            "process_vm_readv does not work (%s): /proc/PID/mem is read instead, slower",
 		            strerror(errno));
+}
+
+/* In a thread of its own: what is asked for stays asked for. */
+static void *try_turns(void *ret_at_once)
+{
+	*(bool *)ret_at_once = turns_begin(false);
+	return NULL;
+}
+
+static void check_visits(struct doctor *d)
+{
+	pthread_t thread;
+	bool at_once = false;
+
+	if (pthread_create(&thread, NULL, try_turns, &at_once) == 0)
+		pthread_join(thread, NULL);
+	if (at_once)
+		doctor_line(d, VERDICT_OK, "", "exact stacks of running threads, without a stop: to be had");
+	else
+		doctor_line(d, VERDICT_WARN, "Linux 6.12 or later; --realtime where it is permitted (CAP_SYS_NICE); or --blocking",
+		            "exact stacks of running threads, without a stop: not to be had");
 }
 
 static uint64_t effective_capabilities(void)
@@ -200,6 +224,7 @@ void doctor_host(struct doctor *d)
 {
 	check_kernel(d);
 	check_reading(d);
+	check_visits(d);
 	check_capabilities(d);
 	check_ptrace_scope(d);
 	check_own_namespaces(d);

@@ -8,6 +8,9 @@
 #include "daemon/option_table.h"
 #include "daemon/parse.h"
 #include "daemon/push_config.h"
+#include "sampler/sampler.h"
+
+#define VISIT_BUDGET_MOST 0.5
 
 const char options_later[] = "not built yet";
 const char options_no_pid[] = "no such option",
@@ -26,6 +29,17 @@ static int read_duration(void *duration_ns, const char *option, const char *text
 	if (parse_duration(text, duration_ns))
 		return fault_set(fault, -EINVAL, "such as 2.5, 500ms, 10s, 5m, 1h or 1d", "%s %s: not a duration",
 		                 option, text);
+	return 0;
+}
+
+/* More than half would slow a program down to what nobody wants to know of it. */
+static int read_visit_budget(void *share, const char *option, const char *text, struct fault *fault)
+{
+	double number;
+
+	if (parse_share(text, &number) || number < 0 || number > VISIT_BUDGET_MOST)
+		return fault_set(fault, -EINVAL, "such as 2%; 0% to 50%", "%s %s: not a share of a CPU", option, text);
+	*(double *)share = number;
 	return 0;
 }
 
@@ -86,6 +100,7 @@ int options_read(struct options *ret_options, int argc, char **argv, bool stop_e
 		{"no-gc", .no = &o->gc},
 		{"jitter", .yes = &o->jitter},
 		{"no-jitter", .no = &o->jitter},
+		{"visit-budget", .read = read_visit_budget, .into = &o->visit_budget},
 		{"subprocesses", .yes = &o->subprocesses},
 		{"omit", .read = option_read_pattern, .into = &o->omit},
 		{"stop", .read = option_read_pattern, .into = &o->stop},
@@ -115,6 +130,7 @@ int options_read(struct options *ret_options, int argc, char **argv, bool stop_e
 	                      .idle = true,
 	                      .gc = true,
 	                      .jitter = true,
+	                      .visit_budget = VISIT_BUDGET_PPM / 1e6,
 	                      .push_type = PUSH_TYPES};
 	first = option_table_read(rows, NULL, argc, argv, stop_early, &o->action, fault);
 	if (first >= 0 && (check_push(o, fault) || check_debuginfod(o, fault)))

@@ -38,6 +38,7 @@ struct options {
 	struct pattern omit, stop;
 	enum native_frames native;
 	bool blocking, opcodes, debuginfod;
+	double visit_budget; /* share of each CPU's time */
 	bool idle, gc, jitter, subprocesses, stats, realtime, svg, quiet, verbose;
 	char **operands; /* PIDs, or the command and its arguments; NULL-terminated, in argv */
 	int operand_count;

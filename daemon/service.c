@@ -98,6 +98,7 @@ static int start(struct service *s, struct fault *fault)
 	const struct sampler_options sampling = {.interval_ns = c->service.interval_ns,
 	                                         .jitter = c->service.jitter,
 	                                         .gc = c->service.gc,
+	                                         .visit_budget_ppm = (uint32_t)(c->budget.visits * 1e6),
 	                                         .exceptions = true,
 	                                         .cpu_time = true};
 	const struct history_options history = {.memory_max_bytes = c->budget.memory_bytes};

@@ -64,6 +64,7 @@ static int make_pipeline(struct session *s)
 	struct sampler_options sampling = {.interval_ns = o->interval_ns,
 	                                   .jitter = o->jitter,
 	                                   .gc = o->gc,
+	                                   .visit_budget_ppm = (uint32_t)(o->visit_budget * 1e6),
 	                                   .realtime = o->realtime,
 	                                   .native = o->native,
 	                                   .blocking = o->blocking,

@@ -304,6 +304,8 @@ static void print_losses(struct lines *l, const struct profile *profile, const s
 	add_loss(l, "samples for want of memory", profile->out_of_memory, sum->samples);
 	if (l->fresh)
 		add(l, "", "nothing");
+	if (sum->lost[LOSS_TORN] > sum->attempts / 100)
+		add(l, "; ", "a lower rate or --blocking loses less");
 	if (excluded) {
 		facts_count_text(text, sizeof(text), excluded);
 		add(l, "; ", "excluded by options: %s", text);
@@ -311,6 +313,18 @@ static void print_losses(struct lines *l, const struct profile *profile, const s
 	if (!figures)
 		add(l, " ", "(-v: all figures)");
 	end_line(l);
+}
+
+/* Which reader the samples are of (docs/SAMPLING.md). */
+static void print_exact(struct lines *l, const struct facts *facts)
+{
+	for (size_t i = 0; i < facts->count; i++) {
+		if (strcmp(facts->items[i].key, "exact") != 0)
+			continue;
+		begin(l, "exact");
+		add(l, "", "%s", facts->items[i].text);
+		end_line(l);
+	}
 }
 
 static void print_overload(struct lines *l, double run_wait)
@@ -345,6 +359,7 @@ void summary_print(const struct profile *profile, const struct summary_options *
 	}
 	print_waiting(&l, profile, values, counted);
 	print_idle(&l, profile, values);
+	print_exact(&l, &facts);
 	print_losses(&l, profile, &facts, options->figures);
 	print_overload(&l, facts_percent(values[VALUE_RUN_WAIT], counted));
 	if (options->figures)

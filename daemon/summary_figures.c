@@ -99,9 +99,9 @@ void summary_print_stats(const struct facts *facts, const struct ring *ring)
 	const struct rec_facts *sum = &facts->sum;
 	double attempts = sum->attempts ? (double)sum->attempts : 1, reads = sum->reads ? (double)sum->reads : 1;
 
-	print("  reading      %.2f \u00b5s a sample, %.2f \u00b5s a read, %.2f pieces and %.0f bytes a read; on the thread's CPU %s samples",
+	print("  reading      %.2f \u00b5s a sample, %.2f \u00b5s a read, %.2f pieces and %.0f bytes a read",
 	      (double)sum->read_ns / attempts / 1e3, (double)sum->read_ns / reads / 1e3,
-	      (double)sum->read_segments / reads, (double)sum->read_bytes / reads, fact_text(facts, "near"));
+	      (double)sum->read_segments / reads, (double)sum->read_bytes / reads);
 	print("  repeated     %s reads: moved %llu, more to copy %llu, behind a generator or C %llu, other code %llu, "
 	      "no such call %llu;"
 	      " to confirm a new call %s; samples taken a little later %s",

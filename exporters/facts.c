@@ -199,6 +199,20 @@ static void add_native(struct facts *f)
 	add_time(f, "stop_max_ns", "stop, longest", sum->stop_max_ns, FACT_PLAIN);
 }
 
+/* By which reader samples were taken. What is in the ring, or was dropped there, may be in one count only. */
+static void add_exact(struct facts *f)
+{
+	const struct rec_facts *sum = &f->sum;
+	uint64_t standing = sum->near < sum->samples ? sum->near : sum->samples;
+	uint64_t stopped = sum->stops < sum->samples - standing ? sum->stops : sum->samples - standing;
+	struct fact *fact = add(f, "exact", "exact", facts_percent(standing + stopped, sum->samples), FACT_PLAIN);
+
+	snprintf(fact->text, sizeof(fact->text), "%.1f %% (standing %.1f, stopped %.1f), moving %.1f %%", fact->number,
+	         facts_percent(standing, sum->samples), facts_percent(stopped, sum->samples),
+	         facts_percent(sum->samples - standing - stopped, sum->samples));
+	add_count(f, "near", "samples of threads that stood", sum->near, FACT_PLAIN);
+}
+
 /* Of all samples that were taken, of those too that options leave out. */
 static uint64_t sampled(const struct profile *profile, enum value_index value, uint64_t left_out_ns)
 {
@@ -239,7 +253,7 @@ static void add_sampling(struct facts *f, const struct profile *profile)
 	add_count(f, "retries", "reads repeated (torn)", retries, FACT_PLAIN);
 	add_count(f, "confirms", "reads repeated (new edge)", f->sum.confirms, FACT_PLAIN);
 	add_count(f, "deferred", "samples taken a little later", f->sum.deferred, FACT_PLAIN);
-	add_count(f, "near", "samples taken on the thread's CPU", f->sum.near, FACT_PLAIN);
+	add_exact(f);
 	add_loss(f, "truncated", "stacks truncated", f->sum.truncated, f->sum.samples);
 	add_native(f);
 	fact = add(f, "unsampled_ns", "thread time not sampled", (double)f->sum.unsampled_ns,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which CPUs the sampler thread may run on. At high rates not those that its targets are bound to: on one CPU with its target, each tick would wait until
- * the kernel takes the target's turn away. A hint, no more: where nothing else is left, or a mask cannot be read, all stays as it is. At low rates
- * the very one that the target runs on (near.h). */
+/* Which CPUs the sampler thread may run on. Between visits (near.h) not those that its targets are bound to: on one CPU with its target, each tick would wait
+ * until the kernel takes the target's turn away. A hint, no more: where nothing else is left, or a mask cannot be read, all stays as it is. */
 #ifndef SAMPLED_SAMPLER_AFFINITY_H
 #define SAMPLED_SAMPLER_AFFINITY_H
 
@@ -10,16 +9,15 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "sampler/visits.h"
+
 struct affinity {
 	cpu_set_t own;  /* where the thread might run when it began */
 	cpu_set_t left; /* of these, what no target is bound to */
 	bool known;
 	bool at_once; /* the thread is let in at once when it wakes on a CPU that others want, too */
 	int at;       /* the CPU that it is bound to by affinity_go(); -1: none */
-	uint32_t targets;  /* that it may go to (near.h) */
-	uint32_t waits;    /* so many times in a row it had to wait there for its turn */
-	uint64_t away_ns;  /* so long it kept away when it last had to, … */
-	uint64_t until_ns; /* … until then: it is not bound to any before */
+	struct visits visits;
 };
 
 /* In the thread in question, and so is the next. */

@@ -9,23 +9,15 @@
 #include "sampler/record.h"
 #include "sampler/special.h"
 #include "sampler/status.h"
+#include "sampler/still.h"
 #include "sampler/target.h"
 
-/* By the number of targets, all of which it costs something: no more often than NEAR_EACH_NS, … */
-#define SOON_NS      (2 * NS_PER_MS)   /* … or this, while calls are being learnt; … */
-#define SOON_MOST    500u              /* … so many in a row, … */
-#define SOON_EACH    4u                /* … of which one is earned by so many others */
-#define WAIT_NS      (1 * NS_PER_MS)   /* longer for its turn, or than half an interval, the sampler's thread should not wait, … */
-#define WAITS        3u                /* … so often in a row, … */
-#define WAIT_MOST_NS (100 * NS_PER_MS) /* … or so long even once; else it keeps away … */
-#define AWAY_NS      (1 * NS_PER_S)    /* … for so long, each time twice as long as before, … */
-#define AWAY_MOST_NS (16 * NS_PER_S)   /* … but no longer, until all went well for so long */
-#define SERVE_NS     (100 * NS_PER_MS) /* so long after one such tick there will be others */
+#define VISITS   3u                /* in one tick: the GIL may change hands while the first thread is gone to */
+#define SERVE_NS (100 * NS_PER_MS) /* so long after one such tick there will be others */
 
 void near_join(struct target *target, struct affinity *affinity)
 {
 	target->near.affinity = affinity;
-	affinity->targets++;
 	affinity_avoid(affinity, target->proc.pid);
 }
 
@@ -33,18 +25,8 @@ static void note_wait(const struct target *target, uint64_t waited_ns, uint64_t 
 {
 	struct affinity *a = target->near.affinity;
 
-	a->waits = waited_ns > WAIT_NS && waited_ns > target->interval_ns / 2 ? a->waits + 1 : 0;
-	if (a->waits < WAITS && waited_ns < WAIT_MOST_NS)
-		return;
-	if (waited_ns >= WAIT_MOST_NS)
-		a->away_ns = AWAY_MOST_NS;
-	else if (now_ns > a->until_ns + AWAY_MOST_NS || a->away_ns == 0)
-		a->away_ns = AWAY_NS;
-	else if (a->away_ns < AWAY_MOST_NS)
-		a->away_ns *= 2;
-	a->waits = 0;
-	a->until_ns = now_ns + a->away_ns;
-	affinity_leave(a);
+	if (!visits_waited(&a->visits, a->at, waited_ns, target->interval_ns / 2, now_ns))
+		affinity_leave(a);
 }
 
 void near_woke(struct target *target, uint64_t late_ns, uint64_t now_ns)
@@ -61,45 +43,51 @@ static struct thread *find_running(const struct target *target)
 	return NULL;
 }
 
-void near_note(struct target *target, const struct thread *t, uint16_t status)
+static struct thread *find_state(const struct target *target, raddr_t tstate)
 {
-	struct thread *before;
+	for (uint32_t i = 0; tstate && i < target->thread_count; i++)
+		if (target->threads[i]->tstate == tstate)
+			return target->threads[i];
+	return NULL;
+}
 
-	if (target->exact || target->near.thread == t->id || (status & (STATUS_GIL | STATUS_RUNNABLE)) != (STATUS_GIL | STATUS_RUNNABLE))
-		return;
-	before = find_running(target);
+/* The descriptors of the one that was visited before are for the next one. */
+static void note_running(struct target *target, const struct thread *t)
+{
+	struct thread *before = target->near.thread == t->id ? NULL : find_running(target);
+
 	if (before)
 		oncpu_spare(&before->oncpu);
 	target->near.thread = t->id;
 }
 
-/* All ticks are such. */
-static bool is_low_rate(const struct target *target)
+void near_note(struct target *target, const struct thread *t, uint16_t status)
 {
-	return target->interval_ns >= target->near.affinity->targets * NEAR_EACH_NS;
+	if (!target->exact && (status & (STATUS_GIL | STATUS_RUNNABLE)) == (STATUS_GIL | STATUS_RUNNABLE))
+		note_running(target, t);
 }
 
-/* At high rates, samples must wait for what such a tick shows. */
-static bool is_wanted(struct target *target, uint64_t now_ns)
+/* Who holds a GIL now, as the target's memory says; with several, a different one each tick. NULL: nobody, or it is not to be told. */
+static struct thread *find_holder(const struct target *target)
 {
-	struct near *near = &target->near;
-	uint64_t targets = near->affinity->targets, since_ns = now_ns - near->t_tried_ns;
+	const struct pyabi *abi = &target->proc.abi;
+	raddr_t holder = 0;
 
-	if (target->exact)
-		return false;
-	if (is_low_rate(target))
-		return true;
-	if (target->owed_count == target->owed_plain || since_ns < targets * SOON_NS)
-		return false;
-	if (since_ns >= targets * NEAR_EACH_NS) {
-		if (near->soon_used > 0 && ++near->others % SOON_EACH == 0)
-			near->soon_used--;
-		return true;
+	if (abi->gil != GIL_INTERPRETER)
+		return remote_read_u64(&target->remote, target->proc.gil_current, &holder) == 0 ? find_state(target, holder) : NULL;
+	for (uint32_t i = 0; i < target->interp_count; i++) {
+		raddr_t gil = target->interps[(i + target->tick) % target->interp_count].gil;
+		uint8_t locked[4];
+		struct thread *t;
+
+		if (!gil || remote_read(&target->remote, gil + (uint64_t)abi->gil_state.locked, locked, sizeof(locked)) != 0 ||
+		    frame_i32(locked, 0) <= 0 || remote_read_u64(&target->remote, gil + (uint64_t)abi->gil_state.last_holder, &holder) != 0)
+			continue;
+		t = find_state(target, holder);
+		if (t)
+			return t;
 	}
-	if (near->learnt == target->edges_learnt || near->soon_used == SOON_MOST)
-		return false;
-	near->soon_used++;
-	return true;
+	return NULL;
 }
 
 /* Where a thread is; and, if it stands there, as it does while we run there, how many turns it has had. */
@@ -118,12 +106,19 @@ static bool go_to(struct target *target, struct thread *t, uint64_t now_ns)
 
 	if (cpu < 0)
 		return false;
+	if (!visits_allowed(&a->visits, cpu, now_ns)) {
+		affinity_leave(a);
+		return false;
+	}
+	near->is_there = true;
+	near->t_there_ns = now_ns;
 	if (cpu == a->at && affinity_is_there(a))
 		return true;
 	started_ns = clock_now_ns();
 	if (!affinity_go(a, cpu))
 		return false;
-	note_wait(target, clock_now_ns() - started_ns, now_ns);
+	near->t_there_ns = clock_now_ns();
+	note_wait(target, near->t_there_ns - started_ns, now_ns);
 	return a->at == cpu && find_out(near, t) == cpu;
 }
 
@@ -151,32 +146,70 @@ static bool look(struct target *target, struct thread *t, struct walker *w)
 	return oncpu_slices(&t->oncpu, &slices) && slices == near->slices && affinity_is_there(near->affinity);
 }
 
-bool near_begin(struct target *target, struct walker *w)
+/* False: it was not met. */
+static bool visit(struct target *target, struct thread *t, struct walker *w)
 {
 	struct near *near = &target->near;
-	struct thread *t;
 
-	if (!near->affinity || !near->affinity->at_once || w->now_ns < near->affinity->until_ns)
+	note_running(target, t);
+	if (!go_to(target, t, clock_now_ns()))
 		return false;
-	if (!is_wanted(target, w->now_ns)) {
-		affinity_leave(near->affinity);
-		return false;
-	}
-	near->t_tried_ns = w->now_ns;
-	near->learnt = target->edges_learnt;
-	if (!near->thread && target->thread_count > 0)
-		near->thread = target->threads[0]->id; /* as long as nothing is known */
-	t = find_running(target);
-	if (!t || !go_to(target, t, w->now_ns))
-		return false;
-	near->t_there_ns = w->now_ns;
 	if (look(target, t, w)) {
 		near->stood_tick = target->tick;
 		near->copy = t->copy;
 	}
-	if (!is_low_rate(target))
-		affinity_leave(near->affinity);
 	return true;
+}
+
+/* To the one that has the GIL; where nobody has it, as in C code that runs without, to the one that was last seen to run. */
+static bool visit_holder(struct target *target, struct walker *w)
+{
+	struct thread *t = target->thread_count > 1 ? find_holder(target) : NULL;
+	bool met = false;
+
+	if (!t)
+		t = find_running(target);
+	if (!t && target->thread_count > 0)
+		t = target->threads[0];
+	for (uint32_t i = 0; t && i < VISITS; i++) {
+		near_end(target);
+		if (!visit(target, t, w))
+			break;
+		met = true;
+		if (target->thread_count < 2 || (near_stood(target, t) && (target->near.status & STATUS_GIL)))
+			break;
+		t = find_holder(target); /* it changed hands meanwhile */
+		if (t && t->id == target->near.thread)
+			break;
+	}
+	return met;
+}
+
+bool near_begin(struct target *target, struct walker *w)
+{
+	struct affinity *a = target->near.affinity;
+	bool met;
+
+	if (!a || !a->at_once || target->exact)
+		return false;
+	met = visit_holder(target, w);
+	if (met && !visits_have_plenty(&a->visits, a->at, clock_now_ns())) {
+		near_end(target);
+		affinity_leave(a);
+	}
+	return met;
+}
+
+void near_end(struct target *target)
+{
+	struct near *near = &target->near;
+	uint64_t now_ns;
+
+	if (!near->is_there)
+		return;
+	near->is_there = false;
+	now_ns = clock_now_ns();
+	visits_spend(&near->affinity->visits, near->affinity->at, now_ns - near->t_there_ns, now_ns);
 }
 
 bool near_stood(const struct target *target, const struct thread *t)
@@ -191,6 +224,26 @@ void near_recall(struct target *target, struct thread *t, struct walker *w, uint
 	*ret_status = target->near.status;
 }
 
+bool near_read_waiting(struct target *target, struct thread *t, struct walker *w, uint16_t *ret_status)
+{
+	struct look look = {.has_regs = false};
+
+	if (!still_may_stand(target, t))
+		return false;
+	t->heap_expected = 0;
+	w->grew = false;
+	w->stands = true; /* whether it is runnable is asked below all the same */
+	if (exact_look_at_standing(target, t, w, &look) != 0 || w->doubted || recheck_stack(target, t, w->now_ns) != 0 || !still_proved(target, t)) {
+		w->stands = false;
+		return false;
+	}
+	w->stands = false;
+	if (status_of(target, t, w, ret_status) != 0)
+		return false;
+	special_note(target, t, w, *ret_status);
+	return true;
+}
+
 bool near_serves(const struct target *target, uint64_t now_ns)
 {
 	return target->near.t_there_ns != 0 && now_ns - target->near.t_there_ns < SERVE_NS;
@@ -203,6 +256,5 @@ void near_leave(struct target *target)
 	target->near.affinity = NULL;
 	if (!a)
 		return;
-	a->targets--;
 	affinity_leave(a);
 }

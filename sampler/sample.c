@@ -97,7 +97,7 @@ static void accept(struct target *target, struct thread *t, const struct walker 
 		thread_keep_copy(t, w->plan);
 	if (t->seen.apart && target->interval_ns && w->abi->frames == FRAMES_STACK)
 		lookalike_learn(w, t, true);
-	target->facts.near += near_stood(target, t);
+	target->facts.near += w->stood;
 	run_add(target, t,
 	        &(struct sample){.status = status,
 	                         .count = 1,
@@ -234,8 +234,16 @@ static void sample_thread(struct target *target, struct thread *t, struct walker
 		t->taken = t->shadow = is_replaced(target, t, w);
 		err = t->shadow ? 0 : prove_calls(target, w, t, status, weight_ns);
 	}
-	if (err == -EAGAIN)
+	w->stood = err == 0;
+	if (err == -EAGAIN && near_read_waiting(target, t, w, &status)) {
+		w->stood = true;
+		t->taken = t->shadow = is_replaced(target, t, w);
+		err = t->shadow ? 0 : prove_calls(target, w, t, status, weight_ns);
+	}
+	if (err == -EAGAIN) {
+		w->stood = false;
 		err = sample_running(target, t, w, weight_ns, fresh, &ran, &status);
+	}
 	if (t->shadow)
 		return;
 	target->facts.attempts++;
@@ -287,7 +295,7 @@ static enum light take_lights(struct target *target, struct walker *w)
 	return light;
 }
 
-int target_tick(struct target *target, uint64_t now_ns, uint64_t base_ns)
+static int tick(struct target *target, uint64_t now_ns, uint64_t base_ns)
 {
 	struct walker w = {.abi = &target->proc.abi,
 	                   .remote = &target->remote,
@@ -337,4 +345,12 @@ int target_tick(struct target *target, uint64_t now_ns, uint64_t base_ns)
 		target_write_facts(target);
 	}
 	return 0;
+}
+
+int target_tick(struct target *target, uint64_t now_ns, uint64_t base_ns)
+{
+	int err = tick(target, now_ns, base_ns);
+
+	near_end(target);
+	return err;
 }

@@ -272,6 +272,7 @@ static void *run_sampler(void *context)
 
 	prctl(PR_SET_NAME, "sampled-sampler");
 	affinity_begin(&s->affinity);
+	visits_begin(&s->affinity.visits, s->options.visit_budget_ppm);
 	/* Who waits for a CPU while it holds a thread makes that wait, too; where it is not permitted, so be it. */
 	if (sampler_stops(&s->options))
 		(void)setpriority(PRIO_PROCESS, 0, STOPPING_NICE);

@@ -28,11 +28,13 @@ enum native_frames {
 };
 
 #define NATIVE_STACK_BYTES 65536u
+#define VISIT_BUDGET_PPM   20000u /* by default: 2 % */
 
 struct sampler_options {
 	uint64_t interval_ns; /* between ticks of targets that have none of their own; 0: unthrottled */
 	bool jitter;
 	bool gc;       /* add a <GC> frame where the interpreter collects */
+	uint32_t visit_budget_ppm; /* of each CPU's time, for visits to running threads (near.h); 0: none */
 	bool realtime; /* ask for SCHED_FIFO; refused silently where not permitted, see sampler_is_realtime() */
 	enum native_frames native;
 	bool blocking;               /* a thread that runs is stopped while its Python frames are read */

@@ -159,6 +159,13 @@ static bool can_stand(const struct interp *interp, const struct thread *t)
 	return seen->known && seen->holder_id != 0 && seen->holder != t->tstate && seen->holder_id != t->thread_id;
 }
 
+bool still_may_stand(const struct target *target, const struct thread *t)
+{
+	const struct interp *interp = target_interp(target, t->interp);
+
+	return interp && can_stand(interp, t) && !t->foreign;
+}
+
 bool still_proved(const struct target *target, const struct thread *t)
 {
 	const struct pyabi *abi = &target->proc.abi;
@@ -277,6 +284,7 @@ void still_account(struct target *target, struct thread *t)
 	if (t->run.count == 0)
 		t->run = (struct run){.status = t->still_status, .flags = t->still_flags, .t_first_ns = t->t_still_ns};
 	t->run.count += (uint32_t)ticks;
+	target->facts.near += ticks;
 	t->run.weight_ns += target->passed_ns - t->still_ns;
 	t->run.t_last_ns = target->t_passed_ns;
 	t->still_ticks = target->passed_ticks;

@@ -20,6 +20,8 @@ int still_list_awake(struct target *target);
 void still_plan(struct target *target);
 /* After that was read: wakes the threads that may have moved, `all`: if any may. True: there are such, which have to be read as well. */
 bool still_wake_moved(struct target *target, uint64_t now_ns, bool all);
+/* Whether it is worth asking whether a thread stands: it did not have its GIL when the GILs were read in this tick. */
+bool still_may_stand(const struct target *target, const struct thread *t);
 /* Whether a thread has stood since the GILs were read in this tick; asks the target. */
 bool still_proved(const struct target *target, const struct thread *t);
 /* A tick of so much time passes for all that are still: `most_ns` of it can be sampled. */

@@ -11,9 +11,11 @@
 #include "sampler/owed.h"
 #include "sampler/held.h"
 #include "sampler/selfstop.h"
+#include "sampler/turns.h"
 
 /* From here on a target gets by with little memory. */
-#define SLOW_NS (5 * NS_PER_MS)
+#define SLOW_NS         (5 * NS_PER_MS)
+#define ONCE_BUDGET_PPM 500000u /* one visit or two are no burden */
 
 int target_open(struct target **ret_target, pid_t pid, struct fault *fault)
 {
@@ -219,6 +221,20 @@ static bool any_waits(const struct target *target)
 	return false;
 }
 
+/* The calling thread visits the target, as a sampler's does. NULL: out of memory; nothing is visited then. */
+static struct affinity *begin_visits(struct target *target)
+{
+	struct affinity *affinity = target->remote.core ? NULL : calloc(1, sizeof(*affinity));
+
+	if (!affinity)
+		return NULL;
+	affinity_begin(affinity);
+	visits_begin(&affinity->visits, ONCE_BUDGET_PPM);
+	affinity->at_once = turns_begin(false);
+	near_join(target, affinity);
+	return affinity;
+}
+
 int target_sample_once(struct target *target, struct ring *ring, const struct sampler_options *options,
                        uint64_t patience_ns)
 {
@@ -226,6 +242,7 @@ int target_sample_once(struct target *target, struct ring *ring, const struct sa
 	struct stopper stopper = {.pending_count = 0};
 	struct selfstop selfstop = {.page = NULL};
 	uint64_t end_ns = clock_now_ns() + patience_ns;
+	struct affinity *affinity;
 	struct symtab *symbols;
 	int err = symtab_new(&symbols);
 
@@ -240,6 +257,7 @@ int target_sample_once(struct target *target, struct ring *ring, const struct sa
 	}
 	once.interval_ns = NS_PER_MS;
 	err = target_adopt(target, &once, symbols, ring, &stopper, 1);
+	affinity = begin_visits(target);
 	while (!err) {
 		uint64_t lost = all_lost(target), now_ns;
 
@@ -255,6 +273,8 @@ int target_sample_once(struct target *target, struct ring *ring, const struct sa
 			break; /* each thread's stack has been whole */
 		ring_wake(ring);
 	}
+	near_leave(target);
+	free(affinity);
 	if (target->codes) {
 		for (uint32_t i = 0; i < target->thread_count; i++)
 			target_name_threads(target, clock_now_ns());

@@ -280,11 +280,13 @@ void target_slim(struct target *target);
 /* Writes what is left, and that the target ended; gives all symbols back. */
 void target_finish(struct target *target, uint64_t now_ns, enum target_event event);
 
+#define TELL_BELOW_NS (4 * NS_PER_MS)
+
 /* What a sample's copy begins with. Unthrottled, what the thread state tells would cost more than all else (light.h). At low rates it is not needed, as most
  * ticks are on the target's CPU (near.h); and what it tells waits for stacks, for which a process that does little would have to be kept awake. */
 static inline enum plan_order target_plan_order(const struct target *target)
 {
-	return target->interval_ns > 0 && target->interval_ns < NEAR_EACH_NS ? PLAN_TELL : PLAN_SAMPLE;
+	return target->interval_ns > 0 && target->interval_ns < TELL_BELOW_NS ? PLAN_TELL : PLAN_SAMPLE;
 }
 
 #endif

@@ -45,6 +45,7 @@ struct walker {
 	bool refuted; /* the chain is none of a stack: by what its frames say of themselves, they did not call one another */
 	bool grew;     /* the guess has grown: reading again is worth while */
 	bool released; /* … and runs again: what is not in the copy is not to be had, and would be of another moment */
+	bool stood;    /* the sample is of a thread that stood while it was read, and is exact */
 	bool stands;   /* the thread was blocked or stopped while it was read: the current frame is what runs */
 	uint32_t
 		entries; /* of the latest chain: runs of the interpreter's loop that it takes, those without a visible frame, too */

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""At low rates ticks are taken on the CPU that the target runs on, where the kernel lets the sampler in at once."""
+"""Ticks are taken on the CPU that the target runs on, where the kernel lets the sampler in at once."""
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -8,7 +9,7 @@ import unittest
 
 import support
 
-RATE = 100
+RATE = 250
 HOG = """
 import os, sys
 os.sched_setaffinity(0, {int(sys.argv[1])})
@@ -54,6 +55,23 @@ class Near(unittest.TestCase):
                 support.wait_until(lambda: sampler_cpus(process.pid) == {cpu}, "the sampler is on CPU %d" % cpu, 90)
             process.send_signal(signal.SIGINT)
             self.samples(target, process)
+
+    @support.on(support.few)
+    def check_summary(self, python):
+        """The closing summary says by which reader samples were taken; without a budget all that move are read moving."""
+        with support.Target(python, "coroutines.py") as target:
+            said = {}
+            for share in ("2%", "0%"):
+                process = support.start_sampled("attach", target.pid, "-d", 2, "--visit-budget", share, "-f", "collapsed", "-o", target.path("stacks"))
+                said[share] = process.communicate(timeout=support.SAMPLED_TIMEOUT_S)[1]
+                self.assertEqual(process.returncode, 0, said[share])
+        exact = {share: [float(number) for number in re.search(
+            rb"exact +([\d.]+) % \(standing ([\d.]+), stopped ([\d.]+)\), moving ([\d.]+) %", text).groups()] for share, text in said.items()}
+        for numbers in exact.values():
+            self.assertAlmostEqual(numbers[0] + numbers[3], 100, delta=0.2)
+            self.assertEqual(numbers[2], 0)
+        self.assertGreater(exact["2%"][0], 0)
+        self.assertEqual(exact["0%"][1], 0)
 
     @support.on(lambda: [support.newest()])
     def check_starved(self, python):

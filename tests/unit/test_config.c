@@ -128,7 +128,7 @@ Test(config, defaults)
 Test(config, all_keys)
 {
 	struct config *c = read_text(
-		"[service]\nrate = 100\nmode = cpu\njitter = no\ngc = off\n[budget]\ncpu = 2.5%\nmemory = 128MiB\ndisk "
+		"[service]\nrate = 100\nmode = cpu\njitter = no\ngc = off\n[budget]\ncpu = 2.5%\nvisits = 0.5%\nmemory = 128MiB\ndisk "
 		"= "
 		"2G\n[history]\nslice = 30s\n[dump]\ndirectory = /srv/d\nformat = pprof collapsed\nname = "
 		"%h\nkeep-count = "
@@ -145,6 +145,7 @@ Test(config, all_keys)
 	cr_assert_eq(c->service.mode, MODE_CPU);
 	cr_assert(!c->service.jitter && !c->service.gc);
 	cr_assert_float_eq(c->budget.cpu, 0.025, 1e-9);
+	cr_assert_float_eq(c->budget.visits, 0.005, 1e-9);
 	cr_assert_eq(c->budget.memory_bytes, 128 << 20);
 	cr_assert_eq(c->history.slice_ns, 30 * NS_PER_S);
 	cr_assert_eq(c->dump.formats.count, 2);

@@ -15,8 +15,6 @@
 #include "sampler/target.h"
 #include "sampler/turns.h"
 
-#define NOW_NS NS_PER_S
-
 static struct thread one = {.id = 7}, *threads[] = {&one};
 static struct affinity affinity;
 static struct target *target;
@@ -65,27 +63,32 @@ static void begin(bool runs, uint64_t interval_ns)
 		kill(child, SIGKILL);
 		cr_skip_test("this kernel makes who wakes up wait for its turn");
 	}
+	visits_begin(&affinity.visits, VISIT_BUDGET_PPM);
 	near_join(target, &affinity);
 	near_note(target, &one, STATUS_GIL | STATUS_RUNNABLE);
 }
 
 /* A tick. What it looks at there is no Python. Where other programs had that CPU for longer than it waits, it is as if that tick had not been. */
-static bool goes_at(uint64_t now_ns)
+static bool goes(void)
 {
-	struct affinity was = affinity;
-	struct near before = target->near;
+	struct visit_cpu *cpu = &affinity.visits.cpus[child_cpu], was;
 
 	for (;;) {
-		struct walker w = {.abi = pyabi_table(3, 12), .remote = &target->remote, .tick = target->tick, .now_ns = now_ns};
+		struct walker w = {.abi = pyabi_table(3, 12), .remote = &target->remote, .tick = target->tick, .now_ns = clock_now_ns()};
 
+		was = *cpu;
 		if (near_begin(target, &w))
 			return true;
-		if (affinity.until_ns <= now_ns || was.until_ns > now_ns)
+		if (cpu->until_ns == was.until_ns)
 			return false;
-		affinity = was;
-		affinity.at = -1;
-		target->near = before;
+		*cpu = was;
 	}
+}
+
+/* What was spent is had again. */
+static void refill(void)
+{
+	affinity.visits.cpus[child_cpu] = (struct visit_cpu){0};
 }
 
 static void end(void)
@@ -96,61 +99,41 @@ static void end(void)
 	free(target);
 }
 
-Test(near, at_low_rates_each_tick_is_where_the_target_runs, .timeout = 20)
+Test(near, each_tick_is_where_the_target_runs, .timeout = 20)
 {
-	begin(true, 10 * NS_PER_MS);
+	begin(true, 4 * NS_PER_MS);
 	for (uint64_t tick = 0; tick < 3; tick++) {
-		cr_expect(goes_at(NOW_NS + tick * target->interval_ns));
+		refill();
+		cr_expect(goes());
 		cr_expect_eq(sched_getcpu(), child_cpu);
-		cr_expect_eq(target->near.t_there_ns, NOW_NS + tick * target->interval_ns);
+		near_end(target);
 		cr_expect_not(near_stood(target, &one), "there is no stack to be seen");
 		target->tick++;
 	}
-	cr_expect(near_serves(target, NOW_NS + 3 * target->interval_ns));
-	cr_expect_not(near_serves(target, NOW_NS + NS_PER_S));
+	cr_expect(near_serves(target, clock_now_ns()));
+	cr_expect_not(near_serves(target, clock_now_ns() + NS_PER_S));
 	near_leave(target);
 	cr_expect(affinity.at < 0);
 	end();
 }
 
-Test(near, at_high_rates_some_are_while_samples_are_owed, .timeout = 20)
+Test(near, visits_end_where_the_budget_does, .timeout = 20)
 {
 	begin(true, NS_PER_MS);
-	cr_expect_not(goes_at(NOW_NS));
-	target->owed_count = 1;
-	target->owed_plain = 1;
-	cr_expect_not(goes_at(NOW_NS), "of a thread with nothing outside its data stack: others will do");
-	target->owed_plain = 0;
-	cr_expect(goes_at(NOW_NS));
-	cr_expect(affinity.at < 0, "the rest of the tick is done elsewhere");
-	cr_expect_not(goes_at(NOW_NS + NS_PER_MS), "it was just there");
-	cr_expect(goes_at(NOW_NS + 10 * NS_PER_MS));
-	target->interval_ns = NS_PER_MS / 10;
-	cr_expect(goes_at(NOW_NS + 20 * NS_PER_MS), "10 kHz");
+	affinity.visits.budget_ppm = 1;
+	cr_expect(goes());
+	visits_spend(&affinity.visits, child_cpu, NS_PER_MS, clock_now_ns());
+	cr_expect(goes());
+	cr_expect(affinity.at < 0, "little is left: the rest of the tick is done elsewhere");
+	visits_spend(&affinity.visits, child_cpu, NS_PER_MS, clock_now_ns());
+	cr_expect_not(goes());
 	target->interval_ns = 0;
-	cr_expect(goes_at(NOW_NS + 30 * NS_PER_MS), "unthrottled");
-	end();
-}
-
-Test(near, the_more_targets_the_more_seldom_each_is_gone_to, .timeout = 20)
-{
-	static struct target other;
-
-	begin(true, 10 * NS_PER_MS);
-	other.proc.pid = child;
-	near_join(&other, &affinity);
-	cr_expect_not(goes_at(NOW_NS), "as often as this one of them is");
-	target->owed_count = 1;
-	cr_expect(goes_at(NOW_NS));
-	cr_expect_not(goes_at(NOW_NS + 15 * NS_PER_MS));
-	cr_expect(goes_at(NOW_NS + 20 * NS_PER_MS));
-	target->owed_count = 0;
-	target->interval_ns = 20 * NS_PER_MS;
-	cr_expect(goes_at(NOW_NS + 21 * NS_PER_MS), "a low rate is 50 Hz now");
-	target->interval_ns = 10 * NS_PER_MS;
-	near_leave(&other);
-	near_leave(&other); /* once is enough */
-	cr_expect(goes_at(NOW_NS + 31 * NS_PER_MS));
+	cr_expect_not(goes(), "unthrottled, too");
+	refill();
+	cr_expect(goes());
+	affinity.visits.budget_ppm = 0;
+	refill();
+	cr_expect_not(goes(), "none are wanted");
 	end();
 }
 
@@ -158,67 +141,28 @@ Test(near, nothing_is_gone_to_without_cause, .timeout = 20)
 {
 	begin(true, 10 * NS_PER_MS);
 	affinity.at_once = false;
-	cr_expect_not(goes_at(NOW_NS), "it would have to wait there");
+	cr_expect_not(goes(), "it would have to wait there");
 	affinity.at_once = true;
-	one.id = 8;
-	cr_expect_not(goes_at(NOW_NS), "the one that ran is no more");
-	one.id = 7;
-	cr_expect(goes_at(NOW_NS));
+	target->thread_count = 0;
+	cr_expect_not(goes(), "the one that ran is no more");
+	target->thread_count = 1;
+	cr_expect(goes());
 	end();
 	begin(false, 10 * NS_PER_MS);
-	cr_expect_not(goes_at(NOW_NS), "it sleeps");
+	cr_expect_not(goes(), "it sleeps");
 	end();
 }
 
 Test(near, where_it_has_to_wait_it_does_not_stay, .timeout = 20)
 {
 	begin(true, 10 * NS_PER_MS);
-	cr_expect(goes_at(NOW_NS));
-	affinity.waits = 0; /* for its first turn there it may have */
-	for (int i = 0; i < 2; i++)
-		near_woke(target, 6 * NS_PER_MS, NOW_NS);
-	near_woke(target, 4 * NS_PER_MS, NOW_NS);
-	for (int i = 0; i < 2; i++)
-		near_woke(target, 6 * NS_PER_MS, NOW_NS);
-	cr_expect_eq(affinity.at, child_cpu, "never three times in a row");
-	near_woke(target, 6 * NS_PER_MS, NOW_NS);
-	cr_expect(affinity.at < 0);
-	cr_expect_not(goes_at(NOW_NS + NS_PER_S / 2));
-	cr_expect(goes_at(NOW_NS + 2 * NS_PER_S));
-	near_woke(target, NS_PER_S, NOW_NS + 3 * NS_PER_S);
+	cr_expect(goes());
+	near_woke(target, NS_PER_S, clock_now_ns());
 	cr_expect(affinity.at < 0, "a second is too long even once");
-	near_woke(target, NS_PER_S, NOW_NS + 3 * NS_PER_S); /* elsewhere that is nothing to it */
-	cr_expect_not(goes_at(NOW_NS + 18 * NS_PER_S));
-	end();
-}
-
-/* Lets it wait three times, and tells how many whole seconds it keeps away. */
-static unsigned seconds_away(uint64_t now_ns)
-{
-	unsigned seconds = 0;
-
-	cr_assert(goes_at(now_ns));
-	affinity.waits = 0;
-	for (int i = 0; i < 3; i++)
-		near_woke(target, 6 * NS_PER_MS, now_ns);
-	while (!goes_at(now_ns + seconds * NS_PER_S) && seconds < 60)
-		seconds++;
-	affinity.waits = 0;
-	return seconds;
-}
-
-Test(near, each_time_it_has_to_wait_it_keeps_away_twice_as_long, .timeout = 20)
-{
-	uint64_t now_ns = NOW_NS;
-
-	begin(true, 10 * NS_PER_MS);
-	for (unsigned away = 1; away <= 16; away *= 2) {
-		cr_expect_eq(seconds_away(now_ns), away);
-		now_ns += (away + 1) * NS_PER_S;
-	}
-	cr_expect_eq(seconds_away(now_ns), 16);
-	now_ns += 40 * NS_PER_S;
-	cr_expect_eq(seconds_away(now_ns), 1, "that was long ago");
+	cr_expect_not(goes());
+	near_woke(target, NS_PER_S, clock_now_ns()); /* elsewhere that is nothing to it */
+	refill();
+	cr_expect(goes());
 	end();
 }
 
@@ -230,7 +174,7 @@ Test(near, who_does_not_run_is_not_noted, .timeout = 20)
 	near_note(target, &other, STATUS_IDLE);
 	near_note(target, &other, STATUS_RUNNABLE);
 	near_note(target, &other, STATUS_GIL);
-	cr_expect(goes_at(NOW_NS));
+	cr_expect(goes());
 	cr_expect_eq(target->near.thread, one.id);
 	end();
 }

@@ -115,16 +115,33 @@ Test(options, defaults)
 	options_release(&o);
 }
 
+Test(options, a_visit_budget_is_a_share)
+{
+	static const char *const wrong[] = {"attach 12 --visit-budget 51%", "attach 12 --visit-budget x", "attach 12 --visit-budget -1%"};
+	struct options o;
+	struct fault fault;
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		cr_expect(read_words(&o, wrong[i], false, &fault) < 0, "%s", wrong[i]);
+	cr_assert_eq(read_words(&o, "attach 12", false, &fault), 0);
+	cr_expect_float_eq(o.visit_budget, 0.02, 1e-9);
+	options_release(&o);
+	cr_assert_eq(read_words(&o, "attach 12 --visit-budget 0%", false, &fault), 0);
+	cr_expect_float_eq(o.visit_budget, 0, 1e-9);
+	options_release(&o);
+}
+
 Test(options, all_of_them, .description = "before and behind the operands")
 {
 	static const char line[] = "attach -r 2khz 12 -d 1m -f text -o a.txt --mode gil -t worker -t 77 "
 				   "--no-idle --no-gc --no-jitter --subprocesses --omit x[0-9]+ --stop main "
-				   "--stats --realtime -qv --collapsed-style=tachyon 13";
+				   "--visit-budget 3.5% --stats --realtime -qv --collapsed-style=tachyon 13";
 	struct options o;
 	struct fault fault;
 
 	cr_assert_eq(read_words(&o, line, false, &fault), 0, "%s", fault.why);
 	cr_assert_eq(o.interval_ns, 500000);
+	cr_assert_float_eq(o.visit_budget, 0.035, 1e-9);
 	cr_assert_eq(o.duration_ns, 60 * NS_PER_S);
 	cr_assert_str_eq(o.formats.items[0], "text");
 	cr_assert_str_eq(o.outputs.items[0], "a.txt");
