@@ -65,13 +65,6 @@ uint64_t aggregator_samples(const struct aggregator *aggregator)
 	return atomic_load_explicit(&aggregator->samples, memory_order_relaxed);
 }
 
-void aggregator_each_thread(const struct aggregator *aggregator,
-                            void (*take)(void *context, const char *name, uint64_t tid), void *context)
-{
-	for (uint32_t i = 0; i < aggregator->thread_count; i++)
-		take(context, aggregator->threads[i]->name, aggregator->threads[i]->tid);
-}
-
 void aggregator_tally(const struct aggregator *aggregator, struct tally *ret_tally)
 {
 	*ret_tally = aggregator->tally;

@@ -85,10 +85,6 @@ int aggregator_start(struct aggregator *aggregator, struct ring *ring,
                      void (*on_mark)(void *context, uint64_t sequence, struct profile *profile), void *context);
 /* Waits for the thread's end (the ring was closed). Then aggregator_profile() gives the final profile. */
 void aggregator_join(struct aggregator *aggregator);
-/* Calls take() with the name (NULL: none known) and the number (0: unknown) of each thread there is, those that the filter excludes too. Same thread as
- * feed. */
-void aggregator_each_thread(const struct aggregator *aggregator,
-                            void (*take)(void *context, const char *name, uint64_t tid), void *context);
 /* What is counted so far, and CLOCK_REALTIME - CLOCK_MONOTONIC as profiles have it. Same thread as feed. */
 void aggregator_tally(const struct aggregator *aggregator, struct tally *ret_tally);
 uint64_t aggregator_realtime_offset_ns(const struct aggregator *aggregator);

@@ -285,7 +285,7 @@ int load_all(struct loaded *ret_loaded, char *const *paths, int count, const str
 	}
 	builder_free(j.builder);
 	if (!err)
-		missing = thread_names_check(&j.threads);
+		missing = thread_names_check(&j.threads, true);
 	thread_names_release(&j.threads);
 	if (err || missing) {
 		loaded_release(&j.result);

@@ -19,7 +19,6 @@
 #include "daemon/signals.h"
 #include "daemon/summary.h"
 #include "daemon/terminal.h"
-#include "daemon/thread_names.h"
 #include "exporters/facts.h"
 
 /* All of it is touched in time. Unthrottled, one sixth of it was in use at most where both threads share a CPU. */
@@ -58,6 +57,14 @@ void session_take_signals(const struct options *options)
 	signals_take(&set);
 }
 
+static void take_record(void *session, const struct rec_head *record, const struct record_fate *fate)
+{
+	struct session *s = session;
+
+	thread_watch_take(&s->threads, record);
+	outputs_take(&s->outputs, record, fate);
+}
+
 static int make_pipeline(struct session *s)
 {
 	const struct options *o = s->options;
@@ -82,8 +89,8 @@ static int make_pipeline(struct session *s)
 		.thread_filter_count = o->threads.count,
 		.interval_ns = o->interval_ns,
 		.memory_max_bytes = TREES_MAX_BYTES,
-		.on_record = s->outputs.naming || outputs_record(&s->outputs) ? outputs_take : NULL,
-		.on_record_context = &s->outputs,
+		.on_record = s->outputs.naming || outputs_record(&s->outputs) || o->threads.count ? take_record : NULL,
+		.on_record_context = s,
 	};
 	int err = ring_new(&s->ring, RING_BYTES);
 
@@ -106,6 +113,7 @@ int session_open(struct session *ret_session, const struct options *options, str
 
 	*s = (struct session){.options = options, .outputs = *outputs, .signal_fd = -1, .timer_fd = -1};
 	fill_signals(&signals, session_stops(options));
+	thread_watch_init(&s->threads, &options->threads);
 	outputs_start_naming(&s->outputs, options);
 	err = make_pipeline(s);
 	if (!err)
@@ -132,6 +140,7 @@ void session_release(struct session *session)
 	aggregator_free(session->aggregator);
 	sampler_free(session->sampler);
 	ring_free(session->ring);
+	thread_watch_release(&session->threads);
 	outputs_release(&session->outputs);
 	places_free(session->places);
 	if (session->signal_fd >= 0)
@@ -163,6 +172,8 @@ static int start(struct session *s)
 		exit(EXIT_FAILED);
 	}
 	s->start_ns = clock_now_ns();
+	if (!s->options->quiet)
+		thread_watch_start(&s->threads, s->start_ns);
 	if (s->options->duration_ns)
 		timerfd_settime(s->timer_fd, 0, &end, NULL);
 	if (s->options->realtime && !sampler_is_realtime(s->sampler))
@@ -316,13 +327,15 @@ static int timeout_ms(uint64_t due_ns)
 /* Looks after the targets; returns when to do so again. */
 static uint64_t tend_targets(struct session *s)
 {
-	uint64_t due_ns;
+	uint64_t due_ns, note_ns;
 
 	if (s->stopping)
 		return UINT64_MAX;
 	due_ns = targets_step(&s->targets);
 	if (s->targets.attached > 0 && !s->publisher && start(s))
 		exit(EXIT_FAILED);
+	note_ns = thread_watch_step(&s->threads, clock_now_ns());
+	due_ns = note_ns < due_ns ? note_ns : due_ns;
 	if (s->command && !s->command_ended)
 		return due_ns;
 	if (!targets_alive(&s->targets))
@@ -373,21 +386,6 @@ static void note_empty(const struct profile *profile)
 	           profile->mode ? profile->mode : "wall");
 }
 
-/* Threads may come at any time, so a name that no thread has is told at the end. When there were very many, the trees of those that ended stand together,
- * and their names are not there any more. */
-static bool has_asked_threads(struct session *s, const struct profile *profile)
-{
-	struct thread_names names = {.asked = &s->options->threads};
-	bool missing;
-
-	if (names.asked->count == 0 || (names.asked->count == 1 && profile_sum(profile, VALUE_SAMPLES) > 0))
-		return true;
-	aggregator_each_thread(s->aggregator, thread_names_take, &names);
-	missing = thread_names_check(&names);
-	thread_names_release(&names);
-	return !missing;
-}
-
 static void print_summary(const struct session *s, const struct profile *profile)
 {
 	struct summary_options options = {
@@ -426,7 +424,7 @@ static enum exit_status close_up(struct session *s)
 	profile = publisher_final(s->publisher, &err);
 	if (profile && !s->options->quiet)
 		print_summary(s, profile);
-	if (!profile || !has_asked_threads(s, profile))
+	if (!profile || thread_watch_check(&s->threads))
 		return error_worse(s->targets.worst, EXIT_FAILED);
 	if (s->targets.missed_children > 0 && !s->options->quiet)
 		children_say_missed(s->targets.missed_parent, s->targets.missed_children);

@@ -14,6 +14,7 @@
 #include "daemon/places.h"
 #include "daemon/publish.h"
 #include "daemon/targets.h"
+#include "daemon/thread_watch.h"
 #include "sampler/ring.h"
 #include "sampler/sampler.h"
 
@@ -26,6 +27,7 @@ struct session {
 	struct publisher *publisher; /* NULL until the first target is sampled */
 	struct targets targets;
 	struct places *places;
+	struct thread_watch threads; /* those that -t asks for */
 	int signal_fd;
 	int timer_fd;        /* fires when -d is over */
 	uint64_t start_ns;   /* of sampling; 0: not yet */

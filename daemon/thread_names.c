@@ -27,10 +27,8 @@ static void keep(struct thread_names *n, const char *name)
 		n->left_out++;
 }
 
-void thread_names_take(void *names, const char *name, uint64_t tid)
+void thread_names_take(struct thread_names *n, const char *name, uint64_t tid)
 {
-	struct thread_names *n = names;
-
 	for (size_t i = 0; i < n->asked->count; i++) {
 		const struct thread_filter *filter = &n->asked->items[i];
 
@@ -64,7 +62,7 @@ static void add_names(struct buf *to, const struct thread_names *n)
 		buf_printf(to, " and %" PRIu64 " more", more);
 }
 
-static void say(const struct thread_names *n, const struct thread_filter *filter)
+static void say(const struct thread_names *n, const struct thread_filter *filter, bool is_end)
 {
 	const char *meant = filter->name ? nearest_to(n, filter->name) : NULL;
 	struct buf what = {0}, names = {0}, near = {0};
@@ -79,19 +77,20 @@ static void say(const struct thread_names *n, const struct thread_filter *filter
 		buf_puts(&near, "? ");
 	}
 	add_names(&names, n);
-	error_note("-t %s: there was no such thread (%sthreads: %s)", buf_text(&what), buf_text(&near), buf_text(&names));
+	error_note("-t %s: %s (%sthreads: %s)", buf_text(&what),
+	           is_end ? "there was no such thread" : "no such thread so far, waiting for it", buf_text(&near), buf_text(&names));
 	buf_release(&what);
 	buf_release(&names);
 	buf_release(&near);
 }
 
-bool thread_names_check(const struct thread_names *n)
+bool thread_names_check(const struct thread_names *n, bool is_end)
 {
 	bool missing = false;
 
 	for (size_t i = 0; i < n->asked->count; i++)
 		if (!n->met[i]) {
-			say(n, &n->asked->items[i]);
+			say(n, &n->asked->items[i], is_end);
 			missing = true;
 		}
 	return missing;

@@ -18,10 +18,10 @@ struct thread_names {
 	uint64_t left_out; /* threads of other names, beyond these */
 };
 
-/* A thread that there is: its name (NULL: none known) and number (0: unknown). The first is a struct thread_names. */
-void thread_names_take(void *names, const char *name, uint64_t tid);
-/* Says what was asked for and is not there. True: there was something. */
-bool thread_names_check(const struct thread_names *names);
+/* A thread that there is: its name (NULL: none known) and number (0: unknown). */
+void thread_names_take(struct thread_names *names, const char *name, uint64_t tid);
+/* Says what was asked for and is not there, at the end or so far. True: there was something. */
+bool thread_names_check(const struct thread_names *names, bool is_end);
 void thread_names_release(struct thread_names *names);
 
 #endif

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What threads were seen doing, on programs whose threads do one thing each. Shares are of a thread's sampled time."""
+import itertools
 import json
 import os
 import re
 import resource
+import signal
 import subprocess
 import unittest
 
+import cli
 import htmlprofile
 import support
 
@@ -131,6 +134,47 @@ class Status(unittest.TestCase):
         self.assertRegex(wrong.stderr.decode(), r"-t slepeer: there was no such thread \(is it sleeper\? threads: .*burner")
         self.assertEqual(reported.returncode, 1, reported.stderr)
         self.assertRegex(reported.stderr.decode(), r"-t burner : there was no such thread \(is it burner\? threads: .*sleeper")
+
+
+LATER = """
+import sys, threading, time
+print("ready", flush=True)
+sys.stdin.readline()
+threading.Thread(target=time.sleep, args=(600,), name="late", daemon=True).start()
+sys.stdin.readline()
+"""
+
+
+@support.needs_python
+class ThreadsAskedFor(cli.Folder):
+    def test_a_thread_that_is_not_there_yet_is_noted_and_waited_for(self):
+        target = subprocess.Popen(support.newest().argv + ["-c", LATER], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        target.stdout.readline()
+        process = support.start_sampled("attach", target.pid, "-t", "lafe", "-t", "late", "-f", "collapsed", "-o", "a.txt", cwd=self.folder)
+        try:
+            noted = [process.stderr.readline().decode() for _ in range(2)]
+            for name, line in zip(("lafe", "late"), noted):
+                self.assertIn("-t %s: no such thread so far, waiting for it (" % name, line)
+            target.stdin.write(b"\n")
+            target.stdin.flush()
+            snapshots = self.snapshots(process)
+            support.wait_until(lambda: cli.samples_in(self.path(next(snapshots))) > 0, "the thread is sampled")
+            process.send_signal(signal.SIGINT)
+            said = process.communicate(timeout=60)[1].decode()
+        finally:
+            target.kill()
+            target.communicate()
+            process.kill()
+        self.assertEqual(process.returncode, cli.FAILED, said)
+        self.assertIn("-t lafe: there was no such thread (is it late? threads: MainThread, late)", said)
+        self.assertNotIn("-t late:", said)
+
+    def snapshots(self, process):
+        for number in itertools.count(1):
+            name = "a.%04d.txt" % number
+            process.send_signal(signal.SIGUSR1)
+            support.wait_until(lambda: os.path.exists(self.path(name)), name)
+            yield name
 
 
 IDLE_THREADS = """
