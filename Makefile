@@ -205,6 +205,7 @@ check: ## the tests before a commit: build, unit tests, checks, an old and a new
 # What the tests need besides packages: fetched once, kept in ~/.cache/sampled; what is fetched is said.
 setup-tests:
 	$(Q)tests/setup-roots || true
+	$(Q)tests/setup-cores || true
 	$(Q)tests/setup-consumers || true
 	$(Q)tests/bench/setup-peers py-spy austin || true
 check-full: setup-tests ## every test: all interpreters, sanitizers, analysis, cross-compilation, browser; CI runs it
