@@ -112,7 +112,7 @@ static enum exit_status open_core(struct core **ret_core, const char *path, cons
 enum exit_status dump_core(const char *path, const char *const *files, size_t file_count, enum native_frames native,
                            bool json)
 {
-	const struct sampler_options sampling = {.gc = true, .native = native};
+	const struct sampler_options sampling = {.gc = true, .exceptions = true, .native = native};
 	struct dump_origin origin = {.core_path = path};
 	enum exit_status status = open_core(&origin.core, path, files, file_count);
 

@@ -47,7 +47,7 @@ class Shelf(cli.Folder):
         for thread in found["threads"]:
             self.assertTrue(thread["sampled"] and not thread["truncated"], thread)
             self.assertEqual(frames_of(thread), entry.threads[thread["tid"]]["frames"], thread["name"])
-        for status, key in (("gil", "holds"), ("gil_wait", "awaits")):
+        for status, key in (("gil", "holds"), ("gil_wait", "awaits"), ("exception", "handles")):
             self.assertEqual([thread["tid"] for thread in found["threads"] if status in thread["status"]], [entry.state[key]], status)
 
     def check_interpreter_is_asked_for(self, entry):
