@@ -219,6 +219,43 @@ Test(retention, lists_that_are_false)
 	remove_folder();
 }
 
+Test(retention, what_is_listed_twice_counts_once)
+{
+	char text[256];
+	ssize_t bytes;
+	int fd;
+
+	open_folder(&(struct retention_limits){0});
+	cr_assert_eq(dump("a", 10), 0);
+	cr_assert_eq(dump("b", 20), 0);
+	fd = openat(kept.fd, ".sampled-dumps", O_RDWR | O_APPEND);
+	bytes = read(fd, text, sizeof(text));
+	cr_assert_eq(write(fd, text, (size_t)bytes), bytes);
+	close(fd);
+	retention_close(&kept);
+	open_folder(&(struct retention_limits){0});
+	cr_assert_eq(kept.count, 2);
+	cr_assert_eq(kept.bytes, 30);
+	cr_assert_str_eq(kept.files[0].name, "a.txt", "the oldest first");
+	remove_folder();
+}
+
+Test(retention, dumps_give_way_to_others_that_need_the_disk)
+{
+	open_folder(&(struct retention_limits){0});
+	cr_assert(!retention_give_way(&kept), "there is none");
+	for (int i = 0; i < 4; i++)
+		cr_assert_eq(dump("%n", 100000), 0);
+	cr_assert(retention_give_way(&kept));
+	cr_assert_eq(kept.count, 3, "a quarter of all bytes, here one dump, is made room for");
+	cr_assert_eq(kept.removed.by_full_disk, 1);
+	cr_assert(!is_there("app.txt") && is_there("app.4.txt"), "the oldest went");
+	retention_close(&kept);
+	open_folder(&(struct retention_limits){0});
+	cr_assert_eq(kept.count, 3, "and the list says so");
+	remove_folder();
+}
+
 Test(retention, a_full_disk)
 {
 	strcpy(folder, "/tmp/test_retention.XXXXXX");
