@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "exporters/dask_reader.h"
 #include "exporters/formats.h"
+#include "exporters/json_head.h"
 #include "exporters/json_read.h"
 
 enum {
@@ -316,6 +317,6 @@ bool dask_detect(const unsigned char *head, size_t bytes)
 {
 	if (!json_begins(head, bytes, '{') && !json_begins(head, bytes, '['))
 		return false;
-	return memmem(head, bytes, "\"children\"", 10) &&
-	       (memmem(head, bytes, "\"identifier\"", 12) || memmem(head, bytes, "\"line_number\"", 13));
+	return json_has_key(head, bytes, "children") &&
+	       (json_has_key(head, bytes, "identifier") || json_has_key(head, bytes, "line_number"));
 }

@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "exporters/json_head.h"
+
 /* What begins with `begins`, and holds both others in its head. */
 struct mark {
 	const char *begins;
@@ -55,7 +57,12 @@ static const struct mark marks[] = {
 	{BEGINS("<?xml"), .holds = "<svg", .foreign = {"a drawing (SVG)", ""}},
 	{BEGINS("<?xml"), .foreign = {"XML", ""}},
 	{BEGINS("Flat profile:"), .foreign = {"gprof's report", ""}},
+	{BEGINS("{\"type\":\"profile\","), .foreign = {"sampled's JSON Lines", "convert the recording it was made from"}},
+	{BEGINS("sampled: profile of "), .foreign = {"sampled's text report", "convert the recording it was made from"}},
 };
+
+static const struct foreign other_json = {"JSON of another kind", "no key of a format that is known stands in its first 64 KiB"};
+
 
 static bool holds(const unsigned char *head, size_t bytes, const char *text)
 {
@@ -76,5 +83,5 @@ const struct foreign *foreign_by_content(const unsigned char *head, size_t bytes
 		    holds(head, bytes, mark->holds) && holds(head, bytes, mark->holds_too))
 			return &mark->foreign;
 	}
-	return NULL;
+	return json_begins(head, bytes, '{') ? &other_json : NULL;
 }

@@ -123,9 +123,8 @@ static const struct format formats[] = {
 static const struct {
 	const char *suffix, *name;
 } suffixes[] = {
-	{".htm", "flamegraph"}, {".folded", "collapsed"}, {".text", "text"},      {".prof", "pstats"},
-	{".gv", "dot"},         {".pprof", "pprof"},      {".htm", "flamegraph"}, {".folded", "collapsed"},
-	{".text", "text"},      {".trace", "chrome"},
+	{".htm", "flamegraph"}, {".folded", "collapsed"}, {".text", "text"},    {".prof", "pstats"},
+	{".gv", "dot"},         {".pprof", "pprof"},      {".trace", "chrome"},
 };
 
 enum { FORMAT_COUNT = sizeof(formats) / sizeof(formats[0]) };

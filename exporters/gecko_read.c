@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "exporters/formats.h"
+#include "exporters/json_head.h"
 #include "exporters/json_read.h"
 
 enum { PROCESSES_DEEP = 8, STACKS_MAX = 1 << 24 };
@@ -406,8 +407,8 @@ int gecko_read(struct input *from, struct builder *to, struct fault *fault)
 
 bool gecko_detect(const unsigned char *head, size_t bytes)
 {
-	if (!json_begins(head, bytes, '{') || !memmem(head, bytes, "\"meta\"", 6))
+	if (!json_begins(head, bytes, '{') || !json_has_key(head, bytes, "meta"))
 		return false;
-	return memmem(head, bytes, "\"preprocessedProfileVersion\"", 28) || memmem(head, bytes, "\"stackTable\"", 12) ||
-	       (memmem(head, bytes, "\"interval\"", 10) && memmem(head, bytes, "\"processType\"", 13));
+	return json_has_key(head, bytes, "preprocessedProfileVersion") || json_has_key(head, bytes, "stackTable") ||
+	       (json_has_key(head, bytes, "interval") && json_has_key(head, bytes, "processType"));
 }

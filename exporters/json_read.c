@@ -71,16 +71,6 @@ int json_parse(struct input *from, yajl_handle parser, bool *moved, bool *ret_cu
 	return failed(parser, status, before, fault);
 }
 
-bool json_begins(const unsigned char *head, size_t bytes, char with)
-{
-	static const char blanks[] = "\xef\xbb\xbf \t\r\n";
-	size_t at = 0;
-
-	while (at < bytes && head[at] && memchr(blanks, head[at], sizeof(blanks) - 1))
-		at++;
-	return at < bytes && head[at] == (unsigned char)with;
-}
-
 /* --- the values --- */
 
 struct reading {

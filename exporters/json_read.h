@@ -69,7 +69,5 @@ uint64_t json_index(const struct json_value *value, uint64_t most);
 struct span json_text(const struct json_tree *tree, const struct json_value *value);
 bool json_is(const struct json_tree *tree, const struct json_value *value, const char *text);
 
-/* Whether bytes begin a JSON text: behind blanks and a mark of UTF-8 this character ('{' or '['). */
-bool json_begins(const unsigned char *head, size_t bytes, char with);
 
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "exporters/formats.h"
+#include "exporters/json_head.h"
 #include "exporters/json_read.h"
 
 struct session {
@@ -196,7 +197,7 @@ int pyinstrument_read(struct input *from, struct builder *to, struct fault *faul
 
 bool pyinstrument_detect(const unsigned char *head, size_t bytes)
 {
-	return json_begins(head, bytes, '{') && memmem(head, bytes, "\"sample_count\"", 14) &&
-	       memmem(head, bytes, "\"cpu_time\"", 10) &&
-	       (memmem(head, bytes, "\"start_call_stack\"", 18) || memmem(head, bytes, "\"root_frame\"", 12));
+	return json_begins(head, bytes, '{') && json_has_key(head, bytes, "sample_count") &&
+	       json_has_key(head, bytes, "cpu_time") &&
+	       (json_has_key(head, bytes, "start_call_stack") || json_has_key(head, bytes, "root_frame"));
 }

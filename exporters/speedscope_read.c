@@ -14,6 +14,7 @@
 #include <yajl/yajl_parse.h>
 
 #include "exporters/formats.h"
+#include "exporters/json_head.h"
 #include "exporters/json_read.h"
 #include "exporters/speedscope.h"
 
@@ -341,10 +342,10 @@ bool speedscope_detect(const unsigned char *head, size_t bytes)
 {
 	if (!json_begins(head, bytes, '{'))
 		return false;
-	if (memmem(head, bytes, "speedscope.app/file-format-schema", 33))
+	if (json_has_key(head, bytes, "$schema") && memmem(head, bytes, "speedscope.app/file-format-schema", 33))
 		return true;
-	return memmem(head, bytes, "\"shared\"", 8) && memmem(head, bytes, "\"frames\"", 8) &&
-	       !memmem(head, bytes, "\"stringArray\"", 13); /* the Firefox Profiler's */
+	return json_has_key(head, bytes, "shared") && json_has_key(head, bytes, "frames") &&
+	       !json_has_key(head, bytes, "stringArray"); /* the Firefox Profiler's */
 }
 
 int speedscope_read(struct input *from, struct builder *to, struct fault *fault)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "exporters/formats.h"
+#include "exporters/json_head.h"
 #include "exporters/json_read.h"
 
 enum { IDS_MAX = 1 << 24 };
@@ -149,6 +150,6 @@ int tachyon_totals_read(struct input *from, struct callgraph *to, struct fault *
 
 bool tachyon_totals_detect(const unsigned char *head, size_t bytes)
 {
-	return json_begins(head, bytes, '{') && memmem(head, bytes, "\"run_id\"", 8) &&
-	       memmem(head, bytes, "\"sample_interval_usec\"", 22) && memmem(head, bytes, "\"meta\"", 6);
+	return json_begins(head, bytes, '{') && json_has_key(head, bytes, "run_id") &&
+	       json_has_key(head, bytes, "sample_interval_usec");
 }

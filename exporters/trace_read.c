@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "exporters/formats.h"
+#include "exporters/json_head.h"
 #include "exporters/json_read.h"
 #include "exporters/span.h"
 #include "exporters/trace_reader.h"
@@ -293,12 +294,12 @@ int trace_read(struct input *from, struct builder *to, struct fault *fault)
 
 bool trace_detect(const unsigned char *head, size_t bytes)
 {
-	bool events = memmem(head, bytes, "\"ph\"", 4) != NULL;
+	bool events = json_has_key(head, bytes, "ph");
 
 	if (json_begins(head, bytes, '['))
-		return events && memmem(head, bytes, "\"pid\"", 5);
+		return events && json_has_key(head, bytes, "pid");
 	if (!json_begins(head, bytes, '{'))
 		return false;
-	return memmem(head, bytes, "\"traceEvents\"", 13) ||
-	       (memmem(head, bytes, "\"schemaVersion\"", 15) && memmem(head, bytes, "\"deviceProperties\"", 18));
+	return json_has_key(head, bytes, "traceEvents") ||
+	       (json_has_key(head, bytes, "schemaVersion") && json_has_key(head, bytes, "deviceProperties"));
 }

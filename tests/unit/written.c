@@ -9,6 +9,13 @@
 
 char *written(const struct profile *profile, const char *format, const struct export_options *options)
 {
+	size_t bytes;
+
+	return written_bytes(profile, format, options, &bytes);
+}
+
+char *written_bytes(const struct profile *profile, const char *format, const struct export_options *options, size_t *ret_bytes)
+{
 	static struct writer to;
 	int fd = memfd_create("written", MFD_CLOEXEC);
 	off_t bytes;
@@ -23,6 +30,7 @@ char *written(const struct profile *profile, const char *format, const struct ex
 		abort();
 	text[bytes] = '\0';
 	close(fd);
+	*ret_bytes = (size_t)bytes;
 	return text;
 }
 

@@ -7,6 +7,7 @@
 
 /* The caller frees it. NUL-terminated; aborts when writing fails. */
 char *written(const struct profile *profile, const char *format, const struct export_options *options);
+char *written_bytes(const struct profile *profile, const char *format, const struct export_options *options, size_t *ret_bytes);
 /* How often `what` stands in the text. */
 unsigned count_of(const char *text, const char *what);
 
