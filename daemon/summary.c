@@ -77,12 +77,19 @@ __attribute__((format(printf, 3, 4))) static void add(struct lines *l, const cha
 	va_end(args);
 }
 
-static const char *fact_text(const struct facts *facts, const char *key)
+static const struct fact *find_fact(const struct facts *facts, const char *key)
 {
 	for (size_t i = 0; i < facts->count; i++)
 		if (strcmp(facts->items[i].key, key) == 0)
-			return facts->items[i].text;
-	return "?";
+			return &facts->items[i];
+	return NULL;
+}
+
+static const char *fact_text(const struct facts *facts, const char *key)
+{
+	const struct fact *fact = find_fact(facts, key);
+
+	return fact ? fact->text : "?";
 }
 
 /* A command line without the folders of its program. */
@@ -127,11 +134,10 @@ static void add_share(struct lines *l, const char *label, uint64_t part, uint64_
 		add(l, ", ", "%s %.*f %%", label, percent < 9.95, percent);
 }
 
-/* The time that the kernel's counts are shares of: it counted while nothing was sampled, too. Of a part of the threads, what was not sampled is not
- * known. */
-static uint64_t counted_ns(const struct profile *profile, const struct facts *facts, const uint64_t values[VALUE_COUNT])
+/* The time that the kernel's counts are shares of: it counted while nothing was sampled, too. Of a part of the threads that is their part. */
+static uint64_t counted_ns(const struct facts *facts, const uint64_t values[VALUE_COUNT])
 {
-	return values[VALUE_WALL] + (profile->filtered || profile->omitted ? 0 : facts->sum.unsampled_ns);
+	return facts->covered > 0 ? (uint64_t)((double)values[VALUE_WALL] / facts->covered) : values[VALUE_WALL];
 }
 
 /* CPU time is the kernel's; the others are what was seen, and add up to the whole. */
@@ -327,12 +333,15 @@ static void print_exact(struct lines *l, const struct facts *facts)
 	}
 }
 
-static void print_overload(struct lines *l, double run_wait)
+/* The one share that every output has, whatever options leave out. */
+static void print_overload(struct lines *l, const struct facts *facts)
 {
-	if (run_wait < 25)
+	const struct fact *fact = find_fact(facts, "overload");
+
+	if (!fact)
 		return;
 	begin(l, "");
-	add(l, "", "overloaded machine: threads waited for a CPU %.0f %% of the time", run_wait);
+	add(l, "", "overloaded machine: %s of runnable time was waiting for a CPU", fact->text);
 	end_line(l);
 }
 
@@ -350,7 +359,7 @@ void summary_print(const struct profile *profile, const struct summary_options *
 		values[v] = profile_sum(profile, (enum value_index)v);
 	facts_make(&facts, profile);
 	print_head(&l, profile, &facts);
-	counted = counted_ns(profile, &facts, values);
+	counted = counted_ns(&facts, values);
 	print_times(&l, profile, values, counted);
 	if (functions_rank(&functions, &count, profile, &ranking) == 0) {
 		print_top(&l, profile, &ranking, functions, count,
@@ -361,7 +370,7 @@ void summary_print(const struct profile *profile, const struct summary_options *
 	print_idle(&l, profile, values);
 	print_exact(&l, &facts);
 	print_losses(&l, profile, &facts, options->figures);
-	print_overload(&l, facts_percent(values[VALUE_RUN_WAIT], counted));
+	print_overload(&l, &facts);
 	if (options->figures)
 		summary_print_figures(profile, &facts);
 	if (options->stats)
