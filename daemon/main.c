@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "daemon/commands.h"
@@ -12,19 +13,27 @@
 #include "daemon/nearest.h"
 #include "daemon/parse.h"
 #include "daemon/signals.h"
+#include "daemon/sudo.h"
 #include "daemon/terminal.h"
 
 static const struct {
 	const char *name;
 	int (*run)(int argc, char **argv); /* NULL: part of the contract, comes later */
 	bool takes_signals;                /* it calls signals_take() itself; the others end by any signal */
+	bool reads_others;                 /* exit status 4 says that root's rights are missing */
 } commands[] = {
-	{"attach", attach_main, true},  {"run", run_main, true},
-	{"dump", dump_main, false},     {"doctor", doctor_main, false},
-	{"daemon", daemon_main, true},  {"ctl", ctl_main, false},
-	{"report", report_main, false}, {"convert", convert_main, false},
-	{"diff", diff_main, false},     {"push", push_main, true},
-	{"top", NULL, false},           {"view", NULL, false},
+	{"attach", attach_main, true, true},
+	{"run", run_main, true, false},
+	{"dump", dump_main, false, true},
+	{"doctor", doctor_main, false, true},
+	{"daemon", daemon_main, true, false},
+	{"ctl", ctl_main, false, false},
+	{"report", report_main, false, false},
+	{"convert", convert_main, false, false},
+	{"diff", diff_main, false, false},
+	{"push", push_main, true, false},
+	{"top", NULL, false, false},
+	{"view", NULL, false, false},
 };
 
 enum { COMMAND_COUNT = sizeof(commands) / sizeof(commands[0]) };
@@ -50,32 +59,48 @@ static int unknown_command(const char *name, const char *next)
 	return error_usage(&fault);
 }
 
-static int run_command(const char *name, int argc, char **argv)
+/* typed: all words, for a line to copy. */
+static int run_command(const char *name, int argc, char **argv, char **typed)
 {
+	int status;
+
 	for (size_t i = 0; i < COMMAND_COUNT; i++) {
 		if (strcmp(name, commands[i].name) != 0)
 			continue;
 		if (!commands[i].takes_signals)
 			signals_take(NULL);
-		if (commands[i].run)
-			return commands[i].run(argc, argv);
-		error_note("%s: not built yet", name);
-		return EXIT_USAGE;
+		if (!commands[i].run) {
+			error_note("%s: not built yet", name);
+			return EXIT_USAGE;
+		}
+		status = commands[i].run(argc, argv);
+		if (status == EXIT_NOT_PERMITTED && commands[i].reads_others)
+			sudo_suggest(typed);
+		return status;
 	}
 	return unknown_command(name, argc > 1 ? argv[1] : NULL);
 }
 
 /* sampled help [COMMAND] */
-static int help(const char *name)
+static int help(const char *name, char **typed)
 {
 	char *words[] = {(char *)name, (char *)"--help", NULL};
 
-	return name && name[0] != '-' ? run_command(name, 2, words) : help_print(NULL);
+	return name && name[0] != '-' ? run_command(name, 2, words, typed) : help_print(NULL);
+}
+
+/* The words as they were typed: getopt_long() sorts those that it is given. */
+static char **copy_words(int argc, char **argv)
+{
+	char **copy = calloc((size_t)argc + 1, sizeof(*copy));
+
+	return copy ? memcpy(copy, argv, (size_t)argc * sizeof(*copy)) : argv;
 }
 
 int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : NULL;
+	char **typed = copy_words(argc, argv);
 
 	signals_block_all();
 	if (terminal_guard_descriptors())
@@ -88,8 +113,8 @@ int main(int argc, char **argv)
 	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
 		return help_print(NULL);
 	if (strcmp(name, "help") == 0)
-		return help(argv[2]);
+		return help(argv[2], typed);
 	if (strcmp(name, "--version") == 0 || strcmp(name, "version") == 0)
 		return help_print_version();
-	return run_command(name, argc - 1, argv + 1);
+	return run_command(name, argc - 1, argv + 1, typed);
 }

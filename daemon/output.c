@@ -71,14 +71,21 @@ bool outputs_use_stdout(const struct outputs *outputs)
 	return false;
 }
 
+/* path: NULL is standard output. */
+static int cannot_write(const char *path, int err, struct fault *fault)
+{
+	if (path && (err == -EACCES || err == -EROFS) && !fault->hint[0])
+		snprintf(fault->hint, sizeof(fault->hint), "name a place where you may write by -o");
+	error_fault(fault, "cannot write %s", path ? path : "standard output");
+	return err;
+}
+
 static int check_record(const char *path)
 {
 	struct fault fault = {0};
 	int err = path ? recorder_check(path, &fault) : 0;
 
-	if (err)
-		error_fault(&fault, "cannot write %s", path);
-	return err;
+	return err ? cannot_write(path, err, &fault) : 0;
 }
 
 int outputs_check(struct outputs *outputs)
@@ -90,10 +97,8 @@ int outputs_check(struct outputs *outputs)
 
 		if (!err && path && outputs->items[i].svg)
 			err = graphviz_check(&fault);
-		if (err) {
-			error_fault(&fault, "cannot write %s", path ? path : "standard output");
-			return err;
-		}
+		if (err)
+			return cannot_write(path, err, &fault);
 	}
 	return check_record(outputs->recorder.path);
 }

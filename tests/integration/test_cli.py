@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import subprocess
 import time
 import unittest
@@ -54,7 +55,7 @@ class Usage(cli.Folder):
         self.refuse("attach", "1", "-f", "nonsense", says="formats: flamegraph ")
         self.refuse("attach", "1", "-f", "text", "-f", "collapsed", "-o", "-", says="one format only")
         self.refuse("attach", "1", "-f", "text", "-o", "a", "-o", "b", says="do not pair")
-        self.refuse("attach", "1", "-o", "a.unknown", says="the suffix is no format's")
+        self.refuse("attach", "1", "-o", "a.unknown", says="unknown suffix .")
         self.refuse("attach", "1", "--omit", "[", says="not a regular expression")
         self.refuse("attach", "1", "--record", "a", "--record", "b", says="--record: given twice")
         self.refuse("convert", "a", "-o", "b.txt", "--output", "c.svg", says="--output: given twice (once only)")
@@ -173,7 +174,14 @@ class NoTarget(cli.Folder):
     def test_not_permitted(self):
         with support.Target(support.newest(), "parked.py") as target:
             os.chmod(self.folder, 0o777)
-            self.refuse(target.pid, cli.NOT_PERMITTED, "not permitted", "(", user=cli.NOBODY)
+            for command in (["attach", target.pid, "--stop", "it's", "-o", "a.txt"], ["dump", target.pid]):
+                done = self.sampled(*command, user=cli.NOBODY)
+                error, sudo = done.stderr.decode().splitlines()
+                self.assertEqual((done.returncode, done.stdout), (cli.NOT_PERMITTED, b""), error)
+                self.assertRegex(error, r"\Asampled: .*not permitted \(")
+                self.assertTrue(sudo.startswith("    sudo "), sudo)
+                self.assertEqual(shlex.split(sudo)[-len(command):], [str(word) for word in command])
+            self.assertEqual(os.listdir(self.folder), [])
             self.assertIn(target.state(), "RS")
 
     @support.need_root
