@@ -300,12 +300,16 @@ static void take_written(struct session *s)
 
 static void show_progress(const struct session *s)
 {
-	char text[160];
-	double seconds = (double)(clock_now_ns() - s->start_ns) / (double)NS_PER_S;
+	uint64_t ns = clock_now_ns() - s->start_ns, samples = aggregator_samples(s->aggregator), end_ns = s->options->duration_ns;
+	char left[32] = "", of[40] = "", text[200];
 
-	snprintf(text, sizeof(text), "sampled: %.1f s, %llu samples of %zu process%s%s", seconds,
-	         (unsigned long long)aggregator_samples(s->aggregator), s->targets.sampled,
-	         s->targets.sampled == 1 ? "" : "es", s->stopping ? ", writing" : "; Ctrl-C stops and writes");
+	if (end_ns && !s->stopping)
+		snprintf(left, sizeof(left), ", %.1f s left", ns < end_ns ? (double)(end_ns - ns) / (double)NS_PER_S : 0.0);
+	if (s->targets.sampled != 1)
+		snprintf(of, sizeof(of), " of %zu processes", s->targets.sampled);
+	snprintf(text, sizeof(text), "sampled: %.1f s%s; %llu samples%s, %.0f/s%s", (double)ns / (double)NS_PER_S, left,
+	         (unsigned long long)samples, of, ns ? (double)samples * (double)NS_PER_S / (double)ns : 0.0,
+	         s->stopping ? ", writing" : "; Ctrl-C stops and writes");
 	terminal_progress(text);
 }
 

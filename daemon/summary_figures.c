@@ -38,7 +38,7 @@ static void print_losses(const struct facts *facts)
 	      fact_text(facts, "attempts"), fact_text(facts, "samples"), fact_text(facts, "lost_torn"),
 	      fact_text(facts, "lost_unreadable"), fact_text(facts, "lost_invalid"), fact_text(facts, "lost_gone"),
 	      fact_text(facts, "lost_dropped"));
-	print("  left out     by options %s, by --omit %s, for want of memory %s; truncated stacks %s",
+	print("  excluded     by options %s, by --omit %s, because memory was full %s; stacks truncated %s",
 	      fact_text(facts, "filtered"), fact_text(facts, "omitted"), fact_text(facts, "out_of_memory"),
 	      fact_text(facts, "truncated"));
 	print("  not sampled  %s of thread time", fact_text(facts, "unsampled_ns"));
@@ -51,7 +51,7 @@ static void print_native(const struct facts *facts)
 	char within[32];
 
 	if (sum->native || sum->native_cut || sum->native_mismatched || sum->native_failed)
-		print("  native       all frames in %s samples, the innermost in %s; left out %s, not had %s",
+		print("  native       stacks: %s complete, %s innermost frames only, %s that do not fit Python's, %s unavailable",
 		      fact_text(facts, "native"), fact_text(facts, "native_cut"), fact_text(facts, "native_mismatched"),
 		      fact_text(facts, "native_failed"));
 	if (sum->stops == 0 && sum->stops_given_up == 0)
