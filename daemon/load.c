@@ -83,7 +83,7 @@ static int refuse(struct input *in, struct fault *fault)
 
 	if (foreign)
 		return fault_set(fault, -ENOTSUP, foreign->hint, "it is %s, which is not read", foreign->name);
-	snprintf(hint, sizeof(hint), "what can be read: %s", format_read_names());
+	snprintf(hint, sizeof(hint), "supported: %s", format_read_names());
 	return fault_set(fault, -ENOTSUP, hint, bytes == 0 ? "it is empty" : "unrecognised format");
 }
 

@@ -54,8 +54,8 @@ static int guess_format(const char *path, const struct format **ret_format, stru
 		return 0;
 	if (writer_is_stream(path) || !strchr(slash ? slash : path, '.'))
 		return find_format("flamegraph", ret_format, fault);
-	snprintf(hint, sizeof(hint), "give -f; formats: %s", format_names());
-	fault_set(fault, -EINVAL, hint, "-o %s: the suffix is no format's", path);
+	snprintf(hint, sizeof(hint), "choose a format with -f: %s", format_names());
+	fault_set(fault, -EINVAL, hint, "-o %s: unknown suffix %.32s", path, strrchr(path, '.'));
 	return -EINVAL;
 }
 

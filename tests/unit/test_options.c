@@ -364,7 +364,7 @@ Test(outputs, refused)
 {
 	refuse_plan("attach -f nonsense", "-f nonsense: no such format");
 	refuse_plan("attach -f ascend", "-f ascend: it can only be read");
-	refuse_plan("attach -o a.xyz", "the suffix is no format's");
+	refuse_plan("attach -o a.xyz", "unknown suffix .");
 	refuse_plan("attach -f text -f text -f text -o a -o b", "do not pair");
 	refuse_plan("attach -f text -o a -o b", "do not pair");
 	refuse_plan("attach -f text -f collapsed -o -", "standard output takes one format only");
