@@ -8,16 +8,19 @@ sampled=${SAMPLED:-build/sampled}
 seconds=${2:-5}
 page=flamegraph.html
 target=
-trap '[ -z "$target" ] || kill "$target" 2>/dev/null || true' EXIT
+ready=
+trap '[ -z "$target" ] || kill "$target" 2>/dev/null || true; rm -f "$ready"' EXIT
 trap 'exit 130' INT TERM
 
 if [ $# -gt 0 ]; then
 	pid=$1
 else
-	"${PYTHON:-python3}" tests/targets/demo.py >/dev/null &
+	ready=$(mktemp)
+	"${PYTHON:-python3}" tests/targets/demo.py >"$ready" &
 	target=$!
 	pid=$target
-	sleep 0.5
+	# It says so when it runs. `python3` may be a script of pyenv's, which takes a while to become a Python.
+	until [ -s "$ready" ] || ! kill -0 "$target" 2>/dev/null; do sleep 0.1; done
 fi
 
 profile() { "$@" attach -d "$seconds" -f flamegraph -o "$page" "$pid" >/dev/null; }
