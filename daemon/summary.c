@@ -215,30 +215,39 @@ static void print_top(struct lines *l, const struct profile *profile, const stru
 		               widest < most ? widest : most);
 }
 
-/* Which threads have the largest part of a value. */
+static bool of_one_name(const struct thread_tree *a, const struct thread_tree *b)
+{
+	return a == b || (a->name && a->name[0] && b->name && strcmp(a->name, b->name) == 0);
+}
+
+/* Which threads have the largest part of a value; those of one name, such as the main threads of workers, together. */
 static void add_threads(struct lines *l, const struct profile *profile, enum value_index value, uint64_t whole)
 {
 	bool *named = calloc(profile->thread_count + (size_t)1, sizeof(*named));
 
 	for (uint32_t names = 0; named && names < NAMES_MAX; names++) {
-		uint32_t best = profile->thread_count;
+		const struct thread_tree *best = NULL, *threads = profile->threads;
 		uint64_t most = whole / 20;
+		unsigned count = 0;
 
-		for (uint32_t i = 0; i < profile->thread_count; i++) {
-			uint64_t sum = ranking_thread_sum(&profile->threads[i], value);
-
-			if (!named[i] && sum > most) {
-				most = sum;
-				best = i;
+		for (uint32_t i = 0; i < profile->thread_count; i++)
+			if (!named[i] && ranking_thread_sum(&threads[i], value) > most) {
+				best = &threads[i];
+				most = ranking_thread_sum(best, value);
 			}
-		}
-		if (best == profile->thread_count)
+		if (!best)
 			break;
-		named[best] = true;
-		if (profile->threads[best].name && profile->threads[best].name[0])
-			add(l, names ? ", " : ": ", "%s", profile->threads[best].name);
+		for (uint32_t i = 0; i < profile->thread_count; i++)
+			if (of_one_name(best, &threads[i]) && ranking_thread_sum(&threads[i], value) > whole / 20) {
+				named[i] = true;
+				count++;
+			}
+		if (!best->name || !best->name[0])
+			add(l, names ? ", " : ": ", "%llu", (unsigned long long)best->tid);
+		else if (count > 1)
+			add(l, names ? ", " : ": ", "%u \u00d7 %s", count, best->name);
 		else
-			add(l, names ? ", " : ": ", "%llu", (unsigned long long)profile->threads[best].tid);
+			add(l, names ? ", " : ": ", "%s", best->name);
 	}
 	free(named);
 }

@@ -68,3 +68,21 @@ Test(summary, what_the_kernel_counted_is_of_the_time_of_the_threads_that_are_lef
 	cr_expect(strstr(said, "waiting   80.0 %  for a CPU: Main"), "%s", said);
 	built_free(p);
 }
+
+/* Workers' main threads have one name. */
+Test(summary, threads_of_one_name_stand_together)
+{
+	struct profile *p = built_new();
+	char said[2048];
+
+	for (int pid = 1; pid <= 3; pid++) {
+		uint32_t process = built_process(p, pid, "worker");
+
+		built_sample(p, built_thread(p, process, 0, (uint64_t)pid, "MainThread"), 0, 5, STATUS_GIL_WAIT);
+		if (pid == 3)
+			built_sample(p, built_thread(p, process, 0, 7, "sender"), 0, 2, STATUS_GIL_WAIT);
+	}
+	summarize(p, said, sizeof(said));
+	cr_expect(strstr(said, "for the GIL: 3 \u00d7 MainThread, sender\n"), "%s", said);
+	built_free(p);
+}
