@@ -13,6 +13,7 @@
 #define FRAMES_MAX  20000u
 #define STACK_BYTES (256u << 10) /* of a C stack that are looked through: a subinterpreter is entered near its thread's begin */
 #define PIECE_BYTES 4096u
+#define MAIN_STACK_BYTES (8u << 20) /* a main thread may have, unless ulimit -s says more */
 #define AGAIN_NS    (100 * NS_PER_MS) /* what was not found is looked for again */
 
 bool current_is_foreign(const struct target *target, const struct thread *t)
@@ -132,6 +133,40 @@ static int find_mapping(void *context, const struct proc_map *map)
 	return 1;
 }
 
+/* Where a blocked thread, or one in a core, has its stack pointer; 0: not known. */
+static raddr_t stack_pointer(const struct target *target, struct thread *of)
+{
+	struct unwind_regs regs;
+	uint64_t sp, pc;
+
+	if (host_of(&target->remote)->registers(&target->remote, of->tid, &regs) && unwind_knows(&regs, UNWIND_SP))
+		return regs.values[UNWIND_SP];
+	return oncpu_ask(&of->oncpu, clock_now_ns()) == 0 && oncpu_place(&of->oncpu, &sp, &pc) ? sp : 0;
+}
+
+/* The end of the pages that can be read from there on: a core does not name the main thread's stack. */
+static raddr_t readable_to(const struct target *target, raddr_t from)
+{
+	raddr_t to = from & ~(raddr_t)(PIECE_BYTES - 1), most = to + MAIN_STACK_BYTES;
+	uint64_t word;
+
+	while (from != 0 && to < most && remote_read_u64(&target->remote, to, &word) == 0)
+		to += PIECE_BYTES;
+	return to;
+}
+
+/* Whether it is on the main thread's stack in a core. */
+static bool is_on_main_stack(const struct target *target, struct stack_search *search)
+{
+	struct unwind_regs regs;
+
+	if (!host_of(&target->remote)->registers(&target->remote, target->proc.pid, &regs) || !unwind_knows(&regs, UNWIND_SP))
+		return false;
+	search->from = regs.values[UNWIND_SP];
+	search->to = readable_to(target, search->from);
+	return search->place >= search->from && search->place < search->to;
+}
+
 /* The thread whose pthread_self() is the next above, in the same mapping: a C library puts that at the end of a thread's stack. */
 static pid_t tid_by_address(struct target *target, struct thread *t, raddr_t place)
 {
@@ -139,6 +174,11 @@ static pid_t tid_by_address(struct target *target, struct thread *t, raddr_t pla
 	const struct thread *nearest = NULL;
 
 	(void)host_of(&target->remote)->maps_each(&target->remote, find_mapping, &search);
+	if (target->remote.core) {
+		search.is_main = is_on_main_stack(target, &search);
+		if (!search.is_main)
+			search.to = UINT64_MAX;
+	}
 	for (uint32_t i = 0; i < target->thread_count; i++) {
 		const struct thread *one = target->threads[i];
 
@@ -174,15 +214,12 @@ static raddr_t find_word(const struct target *target, raddr_t from, raddr_t to, 
 /* Looks for the word on the used part of a thread's C stack, or, where it runs, on all of it. */
 static raddr_t find_on_stack(struct target *target, struct thread *of, const struct stack_search *main_stack, uint64_t word)
 {
-	bool is_main = of->tid == target->proc.pid && main_stack->to != 0;
-	raddr_t to = is_main ? main_stack->to : of->thread_id, from = to - STACK_BYTES;
-	uint64_t sp, pc;
+	raddr_t sp = stack_pointer(target, of), to = of->thread_id, from;
 
-	if (of->tid == target->proc.pid && main_stack->to == 0)
-		return 0; /* a core does not tell where that is */
-	if (oncpu_ask(&of->oncpu, clock_now_ns()) == 0 && oncpu_place(&of->oncpu, &sp, &pc) && sp > from && sp < to)
-		from = sp;
-	return find_word(target, from, to, word);
+	if (of->tid == target->proc.pid)
+		to = main_stack->to ? main_stack->to : readable_to(target, sp);
+	from = to - STACK_BYTES;
+	return find_word(target, sp > from && sp < to ? sp : from, to, word);
 }
 
 /* The one thread on whose C stack its outermost frame is found. */

@@ -106,6 +106,23 @@ class Cores(Case):
             self.assertEqual(found["core"], core)
             self.assertEqual(plain(self.text("--core", core), target), plain(text, target))
 
+    @needs_gcore
+    def check_subinterpreter_in_the_main_thread(self, python):
+        """Each system thread is there once: the main one in the interpreter that it has entered."""
+        with Corpse(python, "main") as target:
+            if not target.facts["subinterpreter"]:
+                self.skipTest("no module for subinterpreters")
+            live = self.dump(target.pid)
+            core = gcore(target)
+            if target.holes:
+                self.skipTest("gcore leaves stacks out")
+            found = self.dump("--core", core)
+        for dump in (live, found):
+            inside = [thread for thread in dump["threads"] if thread["frames"] and thread["frames"][0]["name"] == "inside"]
+            self.assertEqual([(thread["tid"], thread["main"], thread["interpreter"] != 0) for thread in inside], [(target.pid, True, True)])
+            tids = [thread["tid"] for thread in dump["threads"]]
+            self.assertEqual(len(tids), len(set(tids)), dump["threads"])
+
     def assert_what_there_is(self, core, live):
         """The stacks that a core with holes can tell, and that others are missing."""
         done = support.sampled("dump", "--core", core, "--json")

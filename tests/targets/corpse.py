@@ -3,6 +3,7 @@
 still soon after READY, which says {"subinterpreter": bool}.
 
 corpse.py             waits to be killed; its core is written to its own folder
+corpse.py main        the subinterpreter runs in the main thread
 corpse.py crash       a thread reads address 0 while it holds the GIL"""
 import ctypes
 import os
@@ -66,9 +67,11 @@ def interpreter():
             continue
         made = module.create()
         run = getattr(module, "run_string", None) or module.exec
+        if "main" in sys.argv:
+            return lambda: run(made, CODE)
         threading.Thread(target=run, args=(made, CODE), name="sub", daemon=True).start()
-        return True
-    return False
+        return threading.Event().wait
+    return None
 
 
 def main():
@@ -82,9 +85,9 @@ def main():
         work.append(("crasher", crash, ()))
     for name, function, args in work:
         threading.Thread(target=function, args=args, name=name, daemon=True).start()
-    subinterpreter = "crash" not in sys.argv and interpreter()
-    truth.ready(subinterpreter=subinterpreter)
-    threading.Event().wait()
+    rest = None if "crash" in sys.argv else interpreter()
+    truth.ready(subinterpreter=rest is not None)
+    (rest or threading.Event().wait)()
 
 
 main()
