@@ -96,6 +96,26 @@ static raddr_t place_now(const struct target *target, const struct thread *t)
 	return place - t->tstate < PYABI_TSTATE_MAX ? 0 : place; /* without frames it is a part of the state */
 }
 
+/* 3.11 and 3.12: the outermost cframe on the C stack; the last is a part of the state. */
+static raddr_t outermost_cframe(const struct target *target, const struct thread *t)
+{
+	const struct pyabi *abi = &target->proc.abi;
+	raddr_t place = 0, next = word_at(target, t->tstate + (uint64_t)abi->tstate.cframe);
+
+	for (uint32_t i = 0; next != 0 && next - t->tstate >= PYABI_TSTATE_MAX && i < FRAMES_MAX; i++) {
+		place = next;
+		next = word_at(target, place + (uint64_t)abi->tstate.cframe_frame + 8); /* struct _PyCFrame, previous: Include/cpython/pystate.h */
+	}
+	return place;
+}
+
+raddr_t current_entry(const struct target *target, const struct thread *t)
+{
+	if (target->proc.abi.frames == FRAMES_HEAP)
+		return 0;
+	return target->proc.abi.tstate.cframe == ABSENT ? entry_shim(target, t) : outermost_cframe(target, t);
+}
+
 /* Whether it still runs where it was found. */
 static bool is_there(const struct target *target, const struct thread *t, raddr_t place)
 {

@@ -14,6 +14,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "sampler/remote.h"
+
 struct target;
 struct thread;
 
@@ -28,5 +30,8 @@ void current_choose(struct target *target, uint64_t now_ns);
 
 /* The state of the same system thread that was made first: the main interpreter's, where it has one there, whose `threading` knows its name. */
 const struct thread *current_eldest(const struct thread *t);
+
+/* 3.11 and later, of a state that has frames: an address on the C stack in the outermost run of the interpreter's loop for it; else 0. */
+raddr_t current_entry(const struct target *target, const struct thread *t);
 
 #endif

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "sampler/current.h"
 #include "sampler/recheck.h"
 #include "sampler/special.h"
 #include "sampler/status.h"
@@ -31,11 +32,20 @@ static void count_merged(struct target *target, enum merged merged, uint32_t cou
 	}
 }
 
+static struct unwound *leave_outer(struct unwound *native, raddr_t entry)
+{
+	if (entry == 0)
+		return NULL;
+	merge_leave_outer(native, entry);
+	return native;
+}
+
 /* The stack in t->seen, and what was copied with it, become a sample. `look`: NULL where it was no stop's or blocked thread's. */
 static int take(struct target *target, struct thread *t, const struct walker *w, const struct look *look,
                 const struct sample *sample)
 {
 	struct exact *x = target->exact;
+	struct unwound *native;
 
 	t->exact->status = sample->status;
 	special_note(target, t, w, sample->status);
@@ -46,12 +56,11 @@ static int take(struct target *target, struct thread *t, const struct walker *w,
 		run_add(target, t, sample);
 		return 0;
 	}
-	/* Of a nested state, C frames and runs of the interpreter's loop are its own and others': none are shown. */
-	if (merge_native(&x->merged, &t->seen, w->entries, look && !t->nested ? exact_unwind(target, t, look) : NULL,
-	                 target->options->native, &t->exact->merged) != 0)
+	native = look ? exact_unwind(target, t, look) : NULL;
+	if (native && t->nested) /* C frames and runs of the interpreter's loop are its own and others' */
+		native = leave_outer(native, current_entry(target, t));
+	if (merge_native(&x->merged, &t->seen, w->entries, native, target->options->native, &t->exact->merged) != 0)
 		return -ENOMEM;
-	if (t->nested)
-		t->exact->merged = MERGED_MISMATCHED;
 	count_merged(target, t->exact->merged, sample->count);
 	run_add_merged(target, t, &x->merged, &t->exact->last, t->exact->merged == MERGED_CUT ? STACK_NATIVE_CUT : 0,
 	               sample);

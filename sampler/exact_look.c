@@ -187,7 +187,7 @@ static void fit_stack(struct target *target, struct exact_thread *thread, const 
 	thread->stack_bytes = want < most ? (uint32_t)want : most;
 }
 
-const struct unwound *exact_unwind(struct target *target, struct thread *t, const struct look *look)
+struct unwound *exact_unwind(struct target *target, struct thread *t, const struct look *look)
 {
 	struct exact *x = target->exact;
 	const uint8_t *stack;

@@ -45,6 +45,6 @@ int exact_look_at_core(struct target *target, struct thread *t, struct walker *w
 /* Of one that stands anyway. */
 int exact_look_at_standing(struct target *target, struct thread *t, struct walker *w, struct look *look);
 /* Its native stack, from the copy; NULL: not to be had. Valid until the next one. */
-const struct unwound *exact_unwind(struct target *target, struct thread *t, const struct look *look);
+struct unwound *exact_unwind(struct target *target, struct thread *t, const struct look *look);
 
 #endif

@@ -98,6 +98,20 @@ static int interleave(struct pystack *to, const struct pystack *python, const st
 	return err;
 }
 
+void merge_leave_outer(struct unwound *native, raddr_t entry)
+{
+	uint32_t depth = 0;
+
+	while (depth < native->depth && native->frames[depth].sp <= entry)
+		depth++;
+	while (depth < native->depth && !native->frames[depth].eval && !native->frames[depth].eval_inner)
+		depth++;
+	if (depth == native->depth)
+		return;
+	native->depth = depth;
+	native->end = UNWIND_ROOT;
+}
+
 int merge_native(struct pystack *to, const struct pystack *python, uint32_t entries, const struct unwound *native,
                  enum native_frames show, enum merged *ret_merged)
 {

@@ -21,6 +21,10 @@ enum merged {
 /* What stands between the outer Python frames and the native ones where these are cut off: its `code`. No code object lies there. */
 #define MERGE_CUT_CODE 1u
 
+/* Of a thread that entered one interpreter from another: leaves the frames within, up to the C function that entered it. `entry`: an address on the C stack, in
+ * the frame of the loop's outermost run there. */
+void merge_leave_outer(struct unwound *native, raddr_t entry);
+
 /* Puts both into *to, outermost first. `entries`: how many Python's stack has; `native`: NULL where it is not
  * to be had, and its modules have their ids. For MERGED_MISMATCHED and MERGED_FAILED, and without memory for it, it
  * is Python's alone. -ENOMEM: not even that. */

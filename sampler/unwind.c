@@ -309,7 +309,7 @@ static enum unwind_end walk_up(struct walk *w, struct unwound *unwound)
 		if (!place)
 			return end;
 		unwound->frames[unwound->depth++] = (struct unwind_frame){
-			.pc = addr, .module = place->module, .eval = place->eval, .eval_inner = place->eval_inner};
+			.pc = addr, .sp = w->regs.values[UNWIND_SP], .module = place->module, .eval = place->eval, .eval_inner = place->eval_inner};
 		exact = place->row.signal;
 		if (step(w, place, &end))
 			return end;

@@ -27,6 +27,7 @@ enum unwind_end {
 
 struct unwind_frame {
 	raddr_t pc; /* of the instruction; of a caller, of the last byte of its call */
+	raddr_t sp; /* the stack pointer in it */
 	struct module *module;
 	bool eval;       /* modules_is_eval() */
 	bool eval_inner; /* modules_is_eval_inner() */

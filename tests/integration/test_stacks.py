@@ -157,6 +157,23 @@ class Interpreters(unittest.TestCase):
                 self.assertGreater(thread.share("gil") + thread.share("gil_wait"), 0)
             self.assertGreater(threads[0, target.pid].share("idle"), 0.8)  # but for its last steps before it waits
 
+    @support.on(support.each_version)
+    def check_native(self, python):
+        """C frames within an interpreter that was entered from another one, and of who entered it; to 3.10 none."""
+        if python.version < (3, 8) or python.root:
+            self.skipTest("native stacks are for 3.8 and later, on this host")
+        with support.Target(python, "subinterp.py") as target:
+            if "unavailable" in target.facts:
+                self.skipTest(target.facts["unavailable"])
+            done = support.sampled("dump", target.pid, "--native", "--json")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            threads = {thread["tid"]: thread for thread in json.loads(done.stdout)["threads"]}
+            for number, tid in enumerate(target.facts["threads"]):
+                names = [frame["name"] for frame in threads[tid]["frames"]]
+                inside = names.index("inside_%d" % number)
+                self.assertEqual(names[inside:][:3], ["inside_%d" % number, "enter_%d" % number, "<module>"], names)
+                self.assertEqual((inside > 0, len(names) > inside + 3), (python.version >= (3, 11),) * 2, names)
+
     def assert_inside(self, target, options):
         done = support.sampled("attach", target.pid, "-d", "0.5", "-r", "100", "-f", "collapsed", "-o", "-", *options)
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -126,6 +126,30 @@ Test(merge, what_is_cut_off_is_marked)
 	expect_end("m|f", "EaEbc", UNWIND_BAD, NATIVE_ALL, MERGED_FAILED, "mf");
 }
 
+/* Every frame has 16 bytes of stack; which of them, counted from the innermost one, holds the outermost run of the inner interpreter. */
+static void expect_inner(const char *python, const char *text, uint32_t run, enum merged merged, const char *expected)
+{
+	struct unwind_frame frames[FRAMES];
+	struct unwound native = native_of(frames, text, UNWIND_ROOT);
+	char left[FRAMES] = "";
+
+	for (uint32_t i = 0; i < native.depth; i++)
+		frames[i].sp = 0x7000 + 16 * i;
+	merge_leave_outer(&native, 0x7000 + 16 * run + 8);
+	for (uint32_t i = native.depth; i-- > 0;)
+		left[strlen(left)] = (char)frames[i].pc;
+	expect(python, left, NATIVE_ALL, merged, expected);
+}
+
+Test(merge, of_a_nested_interpreter_its_own_frames_are_left)
+{
+	expect_inner("m|f", "SEaEixEbEc", 3, MERGED_WHOLE, "'i'xm'bf'c");
+	expect_inner("m", "SEaEixEc", 1, MERGED_WHOLE, "'i'xm'c");
+	expect_inner("m", "SEaEixEbEc", 3, MERGED_MISMATCHED, "m"); /* its own do not fit */
+	expect_inner("m|f", "SEaEixEc", 1, MERGED_MISMATCHED, "mf");
+	expect_inner("m", "SEaEc", 40, MERGED_MISMATCHED, "m"); /* elsewhere: nothing is left out */
+}
+
 Test(merge, nothing_native)
 {
 	struct pystack stack = {0}, to = {0};
