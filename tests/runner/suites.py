@@ -78,6 +78,7 @@ def checks():
         RESULTS.fail("headers alone", headers.stdout + headers.stderr)
     command("layers", ["sh", "tests/checks/layers.sh"])
     command("licence lines", ["sh", "tests/checks/licence.sh"])
+    command("documents", ["sh", "tests/checks/docs.sh"])
     command("what bootstrap installs", ["sh", "tests/checks/bootstrap.sh"])
     if not missing("systemd's units", "systemd-analyze"):
         command("systemd's units", ["sh", "tests/checks/units.sh"])
