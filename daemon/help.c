@@ -26,6 +26,10 @@ static const char overview[] =
 	"  sampled push [options]                   send what the service has spooled to profile stores\n"
 	"  sampled doctor [PID]                     what works here or for a process, and how to fix what does not\n"
 	"\n"
+	"  sampled attach 4711 -d 10 -o profile.html     ten seconds of process 4711, for a browser\n"
+	"  sampled run -- python3 app.py                 a program from its first moment on\n"
+	"  sudo sampled dump 4711                        what a process of another user is doing right now\n"
+	"\n"
 	"`sampled help COMMAND` lists the options of a command; sampled --version prints the version.\n";
 
 static const char attach_usage[] = "sampled attach PID... [options]\n"
