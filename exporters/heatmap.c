@@ -26,7 +26,7 @@ extern const uint32_t heatmap_page_bytes;
 static const char data_mark[] = "@DATA@";
 
 /* What a place is hot by: samples, their weight, and CPU time, 0 where the kernel did not tell it. */
-enum measure { MEASURE_SAMPLES, MEASURE_WEIGHT, MEASURE_CPU, MEASURES };
+enum measure { MEASURE_SAMPLES, MEASURE_WEIGHT, MEASURE_CPU, MEASURE_GIL, MEASURES };
 
 struct spot {
 	uint64_t self[MEASURES], total[MEASURES];
@@ -39,7 +39,7 @@ struct spot {
 struct heatmap {
 	const struct profile *profile;
 	enum value_index weight;
-	bool has_cpu;
+	bool has_cpu, has_gil;
 	struct text_set file_names, names;
 	struct pair_set lines;                         /* (file, line) */
 	struct pair_set edges;                         /* (caller's line, callee's) */
@@ -110,6 +110,8 @@ static void add_values(const struct heatmap *h, uint64_t to[MEASURES], const uin
 	to[MEASURE_WEIGHT] += values[h->weight];
 	if (h->has_cpu)
 		to[MEASURE_CPU] += values[VALUE_CPU];
+	if (h->has_gil)
+		to[MEASURE_GIL] += values[VALUE_GIL];
 }
 
 /* A tree being walked. */
@@ -146,7 +148,8 @@ static void add_opcode(struct heatmap *h, const struct walk *w, uint32_t n)
 	                         .line = text_set_add(&h->names, name, strlen(name)),
 	                         .samples = totals[VALUE_SAMPLES],
 	                         .weight = totals[h->weight],
-	                         .cpu_ns = h->has_cpu ? totals[VALUE_CPU] : 0};
+	                         .cpu_ns = h->has_cpu ? totals[VALUE_CPU] : 0,
+	                         .gil_ns = h->has_gil ? totals[VALUE_GIL] : 0};
 
 	if (cost.line == INTERN_FAILED || line_costs_add(&h->opcodes, &cost) != 0) {
 		h->err = -ENOMEM;
@@ -323,8 +326,8 @@ static void write_spots(const struct heatmap *h, struct writer *to)
 	for (uint32_t i = 0; i < h->opcodes.places.count; i++) {
 		const struct line_cost *cost = &h->opcodes.rows[i];
 
-		writer_printf(to, "%s%" PRIu32 ",%" PRIu32 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, i ? "," : "", cost->of,
-		              cost->line, cost->samples, cost->weight, cost->cpu_ns);
+		writer_printf(to, "%s%" PRIu32 ",%" PRIu32 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, i ? "," : "", cost->of,
+		              cost->line, cost->samples, cost->weight, cost->cpu_ns, cost->gil_ns);
 	}
 	writer_putc(to, ']');
 }
@@ -370,8 +373,9 @@ static void write_data(struct heatmap *h, const struct export_options *options, 
 	writer_json_string(to, profile->values[h->weight].name);
 	writer_puts(to, ",\"unit\":");
 	writer_json_string(to, profile->values[h->weight].unit);
-	writer_printf(to, ",\"sums\":[%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]", profile_sum(profile, VALUE_SAMPLES),
-	              profile_sum(profile, h->weight), h->has_cpu ? profile_sum(profile, VALUE_CPU) : 0);
+	writer_printf(to, ",\"sums\":[%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]", profile_sum(profile, VALUE_SAMPLES),
+	              profile_sum(profile, h->weight), h->has_cpu ? profile_sum(profile, VALUE_CPU) : 0,
+	              h->has_gil ? profile_sum(profile, VALUE_GIL) : 0);
 	write_facts(profile, to);
 	write_spots(h, to);
 	write_all_sources(h, options->sources, to);
@@ -381,7 +385,10 @@ static void write_data(struct heatmap *h, const struct export_options *options, 
 int heatmap_write(const struct profile *profile, const struct export_options *options, struct writer *to)
 {
 	const char *mark = memmem(heatmap_page, heatmap_page_bytes, data_mark, sizeof(data_mark) - 1);
-	struct heatmap h = {.profile = profile, .weight = profile_weight(profile), .has_cpu = profile_has(profile, VALUE_CPU)};
+	struct heatmap h = {.profile = profile,
+	                    .weight = profile_weight(profile),
+	                    .has_cpu = profile_has(profile, VALUE_CPU),
+	                    .has_gil = profile_has(profile, VALUE_GIL)};
 
 	if (!mark)
 		return writer_fail(to, -EINVAL);

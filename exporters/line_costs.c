@@ -37,6 +37,7 @@ int line_costs_add(struct line_costs *costs, const struct line_cost *cost)
 	costs->rows[index].samples += cost->samples;
 	costs->rows[index].weight += cost->weight;
 	costs->rows[index].cpu_ns += cost->cpu_ns;
+	costs->rows[index].gil_ns += cost->gil_ns;
 	return 0;
 }
 

@@ -12,6 +12,7 @@ struct line_cost {
 	uint64_t calls, samples;
 	uint64_t weight; /* in the unit of the profile's weight */
 	uint64_t cpu_ns; /* on a CPU, as the kernel counted */
+	uint64_t gil_ns; /* holding the GIL */
 };
 
 struct line_costs {             /* all zero: empty */

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The data that exporters/heatmap.c describes, unpacked: files and lines with [samples, weight, CPU time] as self and total, and who calls whom.
+// The data that exporters/heatmap.c describes, unpacked: files and lines with [samples, weight, CPU time, GIL held] as self and total, and who calls whom.
 "use strict";
 
 const data = JSON.parse(document.getElementById("data").textContent);
 // CPU time first, where it is known: sleeping lines are not hot.
-const measures = [...(data.sums[2] > 0 ? ["CPU time"] : []), ...(data.weight === "samples" ? [] : [data.weight]), "samples"];
+const measures = [...(data.sums[2] > 0 ? ["CPU time"] : []), ...(data.weight === "samples" ? [] : [data.weight]), ...(data.sums[3] > 0 ? ["GIL held"] : []), "samples"];
 
 // Place in self and total of a measure's name.
-const MEASURES = 3;
-const place = (measure) => (measure === "samples" ? 0 : measure === "CPU time" ? 2 : 1);
+const MEASURES = 4;
+const place = (measure) => ({"samples": 0, "CPU time": 2, "GIL held": 3}[measure] ?? 1);
 
 const files = data.fileNames.map((name, id) => {
 	const [isSource, ...sums] = data.files.slice((1 + 2 * MEASURES) * id, (1 + 2 * MEASURES) * (id + 1));
@@ -55,7 +55,7 @@ function percent(part, whole) {
 function amount(value, measure) {
 	if (!value)
 		return "";
-	if (measure === "CPU time" || measure !== "samples" && data.unit === "nanoseconds")
+	if (place(measure) >= 2 || measure !== "samples" && data.unit === "nanoseconds")
 		return value >= 1e9 ? `${(value / 1e9).toFixed(3)} s` : value >= 1e6 ? `${(value / 1e6).toFixed(2)} ms` : `${(value / 1e3).toFixed(1)} µs`;
 	return value.toLocaleString("en");
 }

@@ -21,7 +21,7 @@ test("files: self and total, sorted, and they add up", async () => {
 	const rows = await cells();
 	assert.deepEqual(rows[0].slice(4), ["/srv/app/server.py"]);
 	const sums = await page.evaluate(() => {
-		const add = (spots, which) => spots.reduce((sum, spot) => sum.map((amount, i) => amount + spot[which][i]), [0, 0, 0]);
+		const add = (spots, which) => spots.reduce((sum, spot) => sum.map((amount, i) => amount + spot[which][i]), [0, 0, 0, 0]);
 		return {files: add(files, "self"), lines: add(lines, "self"), sums: data.sums, most: Math.max(...lines.map((line) => line.total[0]))};
 	});
 	assert.deepEqual(sums.files, sums.sums);
@@ -42,17 +42,17 @@ test("files: self and total, sorted, and they add up", async () => {
 test("recursion counts once a sample", async () => {
 	await open("hostile");
 	const fib = await page.evaluate(() => lines.find((line) => line.name === "fib"));
-	assert.deepEqual(fib.total, [1379, 1379000000, 0]);
+	assert.deepEqual(fib.total, [1379, 1379000000, 0, 909000000]);
 	assert.deepEqual(fib.self, fib.total);
 	await open("deep");
 	const [line] = await page.evaluate(() => lines);
-	assert.deepEqual([line.self, line.total], [[4096, 4096000000, 0], [4096, 4096000000, 0]], "16,384 frames deep, a sample in each fourth");
+	assert.deepEqual([line.self, line.total], [[4096, 4096000000, 0, 4096000000], [4096, 4096000000, 0, 4096000000]], "16,384 frames deep, a sample in each fourth");
 	clean();
 });
 
 test("by CPU time, where the kernel told it, and on a phone", async () => {
 	await open("timed", {viewport: {width: 390, height: 844}, hasTouch: true, isMobile: true});
-	assert.deepEqual(await page.locator("#measure option").allTextContents(), ["CPU time", "wall time", "samples"]);
+	assert.deepEqual(await page.locator("#measure option").allTextContents(), ["CPU time", "wall time", "GIL held", "samples"]);
 	assert.equal(await page.evaluate(() => Math.abs(lines.reduce((sum, line) => sum + line.self[2], 0) - data.sums[2])), 0);
 	await page.locator("th button", {hasText: "Total"}).evaluate((button) => button.click());
 	for (const id of ["filter", "theme", "help-button", "facts-button", "measure", "heat"]) {

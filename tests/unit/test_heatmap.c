@@ -26,7 +26,7 @@ Test(heatmap, empty)
 	expect(p, &(struct export_options){0}, "\"version\":1",
 	       "\"version\":1,\"title\":\"\",\"mode\":\"wall\",\"startedMs\":1700000000000,\"processes\":0,\"weight\":"
 	       "\"wall\","
-	       "\"unit\":\"nanoseconds\",\"sums\":[0,0,0],");
+	       "\"unit\":\"nanoseconds\",\"sums\":[0,0,0,0],");
 	expect(p, &(struct export_options){0}, SPOTS,
 	       "\"fileNames\":[],\n\"names\":[],\n\"files\":[],\n\"lines\":[],\n\"edges\":[],\n\"opcodes\":[],"
 	       "\n\"sources\":[],"
@@ -55,17 +55,16 @@ Test(heatmap, recursion_counts_once)
 	expect(p, &(struct export_options){0}, SPOTS,
 	       "\"fileNames\":[\"(no frame)\",\"/m.py\",\"/f.py\",\"\\u003cGC\\u003e\"],\n"
 	       "\"names\":[\"(no frame)\",\"main\",\"f\",\"g\",\"\\u003cGC\\u003e\"],\n"
-	       "\"files\":[0,7,7000000,0,7,7000000,0,1,0,0,0,11,11000000,0,1,8,8000000,0,11,11000000,0,0,3,3000000,"
-	       "0,3,3000000,0],\n"
-	       "\"lines\":[0,0,0,7,7000000,0,7,7000000,0,1,2,1,0,0,0,11,11000000,0,2,4,2,6,6000000,0,11,11000000,"
-	       "0,2,9,3,2,2000000,0,5,5000000,0,3,0,4,3,3000000,0,3,3000000,0],\n"
+	       "\"files\":[0,7,7000000,0,0,7,7000000,0,0,1,0,0,0,0,11,11000000,0,0,1,8,8000000,0,0,11,11000000,0,0,0,3,3000000,0,0,3,3000000,0,0],\n"
+	       "\"lines\":[0,0,0,7,7000000,0,0,7,7000000,0,0,1,2,1,0,0,0,0,11,11000000,0,0,2,4,2,6,6000000,0,0,11,11000000,0,0,2,9,3,2,2000000,0,0,5,5000000,0,0,3,0,4,3,3000000,0,0,3,3000000,0,0],\n"
 	       /* Edges: main → f 11; f → f 6; f → g 5; g → <GC> 3. */
-	       "\"edges\":[1,2,11,11000000,0,2,2,6,6000000,0,2,3,5,5000000,0,3,4,3,3000000,0],\n"
+	       "\"edges\":[1,2,11,11000000,0,0,2,2,6,6000000,0,0,2,3,5,5000000,0,0,3,4,3,3000000,0,0],\n"
 	       "\"opcodes\":[],\n\"sources\":[],\"sourcesLeftOut\":0}");
 	built_free(p);
 }
 
-/* main:2 stands at <LOAD_ATTR>, in which <GC> runs once, and at <CALL>: samples of its own line, counted by instruction. */
+/* main:2 stands at <LOAD_ATTR>, in which <GC> runs once, and at <CALL>, with the GIL: samples of its own line, counted by
+ * instruction. */
 Test(heatmap, opcodes_of_a_line)
 {
 	struct profile *p = built_new();
@@ -77,15 +76,15 @@ Test(heatmap, opcodes_of_a_line)
 	load = built_child(p, t, at, attr, 0);
 	built_sample(p, t, load, 5, 0);
 	built_sample(p, t, built_child(p, t, load, gc, 0), 1, 0);
-	built_sample(p, t, built_child(p, t, at, call, 0), 2, 0);
+	built_sample(p, t, built_child(p, t, at, call, 0), 2, STATUS_GIL);
 	/* built_child() puts the newest child first. */
 	expect(p, &(struct export_options){0}, SPOTS,
 	       "\"fileNames\":[\"/m.py\",\"\\u003cGC\\u003e\"],\n"
 	       "\"names\":[\"main\",\"\\u003cCALL\\u003e\",\"\\u003cLOAD_ATTR\\u003e\",\"\\u003cGC\\u003e\"],\n"
-	       "\"files\":[1,7,7000000,0,8,8000000,0,0,1,1000000,0,1,1000000,0],\n"
-	       "\"lines\":[0,2,0,7,7000000,0,8,8000000,0,1,0,3,1,1000000,0,1,1000000,0],\n"
-	       "\"edges\":[0,1,1,1000000,0],\n"
-	       "\"opcodes\":[0,1,2,2000000,0,0,2,6,6000000,0],\n"
+	       "\"files\":[1,7,7000000,0,2000000,8,8000000,0,2000000,0,1,1000000,0,0,1,1000000,0,0],\n"
+	       "\"lines\":[0,2,0,7,7000000,0,2000000,8,8000000,0,2000000,1,0,3,1,1000000,0,0,1,1000000,0,0],\n"
+	       "\"edges\":[0,1,1,1000000,0,0],\n"
+	       "\"opcodes\":[0,1,2,2000000,0,2000000,0,2,6,6000000,0,0],\n"
 	       "\"sources\"");
 	built_free(p);
 }
@@ -102,8 +101,8 @@ Test(heatmap, two_branches_of_a_line_add_up)
 	built_sample(p, u, built_child(p, u, built_child(p, u, 0, g, 2), f, 4), 4, 0);
 	/* built_child() puts the newest child first: h's branch is walked before g's. */
 	expect(p, &(struct export_options){0}, "\"lines\":",
-	       "\"lines\":[0,2,0,0,0,0,3,3000000,0,1,4,1,9,9000000,0,9,9000000,0,2,2,2,0,0,0,6,6000000,0],\n"
-	       "\"edges\":[0,1,3,3000000,0,2,1,6,6000000,0],");
+	       "\"lines\":[0,2,0,0,0,0,0,3,3000000,0,0,1,4,1,9,9000000,0,0,9,9000000,0,0,2,2,2,0,0,0,0,6,6000000,0,0],\n"
+	       "\"edges\":[0,1,3,3000000,0,0,2,1,6,6000000,0,0],");
 	built_free(p);
 }
 
@@ -114,8 +113,8 @@ Test(heatmap, imported_without_time)
 	expect(p, &(struct export_options){.title = "</title>"}, "\"version\":1",
 	       "\"version\":1,\"title\":\"\\u003c/"
 	       "title\\u003e\",\"mode\":\"wall\",\"startedMs\":0,\"processes\":1,\"weight\":\"samples\","
-	       "\"unit\":\"count\",\"sums\":[3,3,0],");
-	expect(p, &(struct export_options){0}, "\"lines\":", "\"lines\":[0,3,0,3,3,0,3,3,0],\n\"edges\":[],");
+	       "\"unit\":\"count\",\"sums\":[3,3,0,0],");
+	expect(p, &(struct export_options){0}, "\"lines\":", "\"lines\":[0,3,0,3,3,0,0,3,3,0,0],\n\"edges\":[],");
 	profile_free(p);
 }
 
@@ -124,7 +123,7 @@ Test(heatmap, policy_and_deepest_stack)
 	struct profile *p = built_deepest();
 
 	expect(p, &(struct export_options){0},
-	       "\"lines\":", "\"lines\":[0,2,0,9,9000000,0,9,9000000,0],\n\"edges\":[0,0,9,9000000,0],");
+	       "\"lines\":", "\"lines\":[0,2,0,9,9000000,0,0,9,9000000,0,0],\n\"edges\":[0,0,9,9000000,0,0],");
 	expect(p, &(struct export_options){0}, "content=\"default-src",
 	       "content=\"default-src 'none'; script-src 'sha256-");
 	built_free(p);
