@@ -45,7 +45,7 @@ static const char run_usage[] =
 static const char profile_options[] =
 	"\n"
 	"How to sample:\n"
-	"  -r, --rate RATE         ticks a second: 1000, 1khz, 2.5khz, 10k; max: unthrottled; default 1000\n"
+	"  -r, --rate RATE         ticks a second: 1000, 1khz, 2.5khz, 10k; max: unthrottled; default 250\n"
 	"  -d, --duration TIME     stop after: 2.5, 500ms, 10s, 5m, 1h, 1d; counted from the first tick\n"
 	"      --mode MODE         which samples count: wall (all, default), cpu (runnable), gil (holding the GIL),\n"
 	"                          exception (handling one)\n"

@@ -11,6 +11,7 @@
 #include "sampler/sampler.h"
 
 #define VISIT_BUDGET_MOST 0.5
+#define RATE_DEFAULT_HZ   250 /* all ticks are visits, for 1 % of the target's time; 10 s tell 1 % to 0.4 points */
 
 const char options_later[] = "not built yet";
 const char options_no_pid[] = "no such option",
@@ -125,7 +126,7 @@ int options_read(struct options *ret_options, int argc, char **argv, bool stop_e
 	};
 	int first;
 
-	*o = (struct options){.interval_ns = NS_PER_MS,
+	*o = (struct options){.interval_ns = NS_PER_S / RATE_DEFAULT_HZ,
 	                      .mode = MODE_WALL,
 	                      .idle = true,
 	                      .gc = true,

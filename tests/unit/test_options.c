@@ -103,7 +103,7 @@ Test(options, defaults)
 
 	cr_assert_eq(read_words(&o, "attach 12 13", false, &fault), 0);
 	cr_assert_eq(o.action, OPTIONS_GO);
-	cr_assert_eq(o.interval_ns, NS_PER_MS);
+	cr_assert_eq(o.interval_ns, 4 * NS_PER_MS);
 	cr_assert_eq(o.duration_ns, 0);
 	cr_assert_eq(o.mode, MODE_WALL);
 	cr_assert(o.idle && o.gc && o.jitter);
