@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "sampler/current.h"
 #include "sampler/exact.h"
-#include "sampler/held.h"
 #include "sampler/host.h"
 #include "sampler/target.h"
 
@@ -35,7 +34,7 @@ bool target_announce(struct target *target, enum target_event event, uint64_t no
 	return true;
 }
 
-/* Samples that are neither in the stream yet nor lost: held, owed, or of a run in progress. */
+/* Samples that are neither in the stream yet nor lost: of a run in progress, or waiting for a stop. */
 static uint64_t undecided(const struct target *target)
 {
 	uint64_t count = 0;
@@ -46,10 +45,6 @@ static uint64_t undecided(const struct target *target)
 		count += t->run.count + (t->still && !t->shadow ? target->passed_ticks - t->still_ticks : 0) +
 		         exact_thread_waiting(t->exact);
 	}
-	for (uint32_t i = 0; i < target->held_count; i++)
-		count += target->held[i].count;
-	for (uint32_t i = 0; i < target->owed_count; i++)
-		count += target->owed[i].count;
 	return count;
 }
 

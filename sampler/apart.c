@@ -15,12 +15,12 @@
 #define PLANNED_MAX 16u /* each costs some 0.25 µs */
 #define DOUBT_OF    8   /* of so many ticks, one looks for what proves calls: it costs a microsecond more */
 #define STEADY      8   /* readings */
-#define WAYS        4u  /* of the tables of links, states and pairs (base/ways.h) */
+#define WAYS        4u  /* of the tables of links and states (base/ways.h) */
 #define NONE_TICKS  16  /* so long what was no frame is not looked at again; a coroutine may begin there soon */
 
 bool apart_in_doubt(const struct apart *apart, uint64_t tick)
 {
-	return apart->doubts > 0 && (apart->learns || tick % DOUBT_OF == 0);
+	return apart->doubts > 0 && tick % DOUBT_OF == 0;
 }
 
 bool apart_plan(const struct apart *apart, struct plan *plan, uint64_t tick, struct apart_copy *ret_copy)
@@ -221,36 +221,6 @@ struct apart_state apart_state(const struct apart *apart, raddr_t generator, rad
 		if (is_of(&set[way], generator, end, code))
 			return set[way];
 	return (struct apart_state){0};
-}
-
-struct apart_pair *apart_pair(struct apart *apart, raddr_t caller, raddr_t callee)
-{
-	struct apart_pair *set = &apart->pairs[ways_set(hash_combine(caller, callee), APART_PAIRS, WAYS)], pair;
-	uint32_t way = 0;
-
-	while (way < WAYS - 1 && !(set[way].caller == caller && set[way].callee == callee))
-		way++;
-	pair = set[way];
-	if (pair.caller != caller || pair.callee != callee)
-		pair = (struct apart_pair){.caller = caller, .callee = callee};
-	ways_make_first(set, sizeof(*set), way);
-	set[0] = pair;
-	return &set[0];
-}
-
-void apart_note_unlinked(struct apart *apart, raddr_t frame)
-{
-	for (uint32_t i = 0; i < APART_UNLINKED; i++)
-		if (apart->unlinked[i] == frame)
-			return;
-	apart->unlinked[apart->unlinked_next++ % APART_UNLINKED] = frame;
-}
-
-void apart_forget_unlinked(struct apart *apart, raddr_t frame)
-{
-	for (uint32_t i = 0; i < APART_UNLINKED; i++)
-		if (apart->unlinked[i] == frame)
-			apart->unlinked[i] = 0;
 }
 
 void apart_note_none(struct apart *apart, raddr_t addr, uint64_t tick)

@@ -17,9 +17,7 @@
 #define APART_FRAME_MAX 1024u /* of one that is larger, so much is read: what it awaits lies at the end of what it uses */
 #define APART_NO_FRAME 256u
 #define APART_LINKS    1024u
-#define APART_UNLINKED 16u
 #define APART_STATES   1024u
-#define APART_PAIRS    256u
 
 struct apart_frame {
 	raddr_t frame;
@@ -52,25 +50,12 @@ struct apart_state {
 	bool called;           /* a function that it called runs above */
 };
 
-struct apart_pair { /* what readings of a generator with its caller between them gave (bracket.h) */
-	raddr_t caller, callee; /* code; or, of functions that C called, the shim */
-	uint32_t tried;         /* readings, … */
-	uint32_t ran;           /* … those before which the callee ran, … */
-	uint32_t met, survived; /* … and of these, those that showed the caller standing, and that showed both standing to the end */
-};
-
 struct apart {
-	bool learns;                             /* its looks are to learn from, and no samples (burst.h) */
 	uint32_t doubts;                         /* in so many looks more it is looked for what proves their calls */
 	struct apart_frame frames[APART_FRAMES]; /* by address */
 	uint32_t count;
-	uint32_t brackets;                    /* so many times some of them were read for what proves their calls (bracket.h) */
-	struct apart_pair pairs[APART_PAIRS]; /* by caller and callee; the latest few of a hash, as of the links and states below */
-	struct apart_link links[APART_LINKS]; /* by address */
+	struct apart_link links[APART_LINKS]; /* by address; the latest few of a hash, as of the states below */
 	struct apart_none none[APART_NO_FRAME]; /* by address; a later one takes the place of an earlier one */
-	raddr_t unlinked[APART_UNLINKED]; /* frames that had yielded, and nothing is remembered that they linked to; 0: none */
-	uint32_t unlinked_next, poll_wait;
-	uint64_t poll_tick; /* when these are to be polled next, unthrottled (burst.h) */
 	struct apart_state states[APART_STATES]; /* by generator, end and code: one object lies where another lay, deeper or less deep */
 };
 
@@ -109,11 +94,6 @@ bool apart_is_steady(const struct apart *apart, raddr_t shim, raddr_t caller);
 /* Remembers a state of a generator; and the one that is remembered, or zeros. */
 void apart_note_state(struct apart *apart, struct apart_state state);
 struct apart_state apart_state(const struct apart *apart, raddr_t generator, raddr_t end, raddr_t code);
-/* Of this caller and callee, made anew where there is none. Valid until the next one is asked for. */
-struct apart_pair *apart_pair(struct apart *apart, raddr_t caller, raddr_t callee);
-/* Notes a frame that has yielded, and that nothing is remembered it linked to, in the place of the oldest; and forgets it. */
-void apart_note_unlinked(struct apart *apart, raddr_t frame);
-void apart_forget_unlinked(struct apart *apart, raddr_t frame);
 /* Remembers for some ticks that what lies there is no frame; forgets it; and whether that is remembered. */
 void apart_note_none(struct apart *apart, raddr_t addr, uint64_t tick);
 void apart_forget_none(struct apart *apart, raddr_t addr);

@@ -10,7 +10,7 @@
 #include "sampler/heapcalls.h"
 #include "sampler/told.h"
 
-#define WINDOW          HEAP_AGAIN
+#define WINDOW          12u /* heap frames that are copied twice */
 #define ARGUMENTS       16
 #define READS_LATEST    256u
 #define EXTRAS          4u   /* others, between the two copies */
@@ -146,21 +146,6 @@ static raddr_t code_before(const struct window *v, uint32_t i)
 		if (v->extra[k].frame.frame == frame)
 			return v->extra[k].frame.code;
 	return 0;
-}
-
-raddr_t callee_told(struct callees *c, struct walker *w, uint32_t piece, raddr_t before, struct edges *edges)
-{
-	struct told told = told_read(w, piece, true);
-	const struct code *caller = told.previous ? codes_find(w->codes, before) : NULL;
-	struct code *callee;
-
-	if (!told.slots || told.site->kind == CALLSITE_RESUME || (told.previous && !caller))
-		return 0;
-	callee = codes_find(w->codes, told_code(&c->objects, w, &told));
-	if (callee && (callee->is_generator || !told_is_named(w, &told, callee)))
-		callee = NULL;
-	heap_sight_told(w->now_ns, caller, told.code, told.frame.offset, callee, edges);
-	return callee ? callee->addr : 0;
 }
 
 /* A frame that was called by the innermost of those that are alike, in a copy made between their two. */
@@ -340,27 +325,5 @@ int callee_learn(struct callees *c, struct walker *w, struct thread *t, const st
 		v.extra[i] = told_read(w, v.count + i, false);
 	if (!w->grew)
 		note_read(t, w, count_alike(&v) == v.count);
-	return learn_window(c, w, &v, edges);
-}
-
-int callee_learn_chain(struct callees *c, struct walker *w, struct thread *t, bool whole, struct edges *edges)
-{
-	uint32_t others = t->copy.heap_others, count = t->copy.heap_count - others;
-	struct window v = {.count = count < WINDOW ? count : WINDOW};
-
-	v.first = count - v.count;
-	if (!make_room(c, v.count))
-		return -ENOMEM;
-	v.a = c->first;
-	v.b = c->second;
-	v.frames = c->frames;
-	for (uint32_t i = 0; i < v.count; i++) {
-		v.a[i] = told_read(w, copy_heap_piece(&t->copy, others + v.first + i), true);
-		v.b[i] = told_read(w, t->copy.again + count - 1 - v.first - i, true);
-	}
-	if (whole)
-		note_read(t, w, count_alike(&v) == v.count);
-	else
-		w->moves = thread_moves(t);
 	return learn_window(c, w, &v, edges);
 }

@@ -22,12 +22,4 @@ void callees_free(struct callees *callees);
 int callee_learn(struct callees *callees, struct walker *w, struct thread *t, const struct pystack *stack,
                  uint32_t wanted, struct edges *edges);
 
-/* The same from the latest copy of a chain in which each frame was copied twice (struct copy). `whole`: the stack was, so that the two say whether the thread
- * moves; a chain that is another one by now is never alike. 1: something has become known; 0; or -ENOMEM. */
-int callee_learn_chain(struct callees *callees, struct walker *w, struct thread *t, bool whole, struct edges *edges);
-/* The code of the Python function that the frame in this piece of the plan calls, as it says, and by its name; the call is counted, and learnt by its share of
- * what was told so at that place. `before`: the code that the frame executes which called that one. 0: it says none, or its value
- * stack is not in the copy: the next one should be as long as its code says then. */
-raddr_t callee_told(struct callees *callees, struct walker *w, uint32_t piece, raddr_t before, struct edges *edges);
-
 #endif

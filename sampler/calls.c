@@ -342,28 +342,6 @@ bool calls_sight_proven(const struct walker *w, const struct pystack *stack, str
 	return s.learnt;
 }
 
-struct bracketing {
-	struct sighting s;
-	const struct bracketed *bracketed;
-};
-
-static bool sight_bracketed(void *context, const struct call *call)
-{
-	struct bracketing *b = context;
-
-	if (has_site(call) && (!call->can_be || call->can_be(call)))
-		b->s.learnt = edges_sight_bracketed(b->s.edges, call, b->bracketed);
-	return true;
-}
-
-bool calls_sight_bracketed(const struct walker *w, const struct pystack *stack, const struct bracketed *bracketed, struct edges *edges)
-{
-	struct bracketing b = {.s = {.edges = edges}, .bracketed = bracketed};
-
-	each_call(w, stack, stack->depth - 1, stack->depth, &b, sight_bracketed);
-	return b.s.learnt;
-}
-
 bool calls_know_pair(const struct walker *w, raddr_t caller, raddr_t callee, const struct edges *edges)
 {
 	const struct code *from = codes_find(w->codes, caller), *to = codes_find(w->codes, callee);

@@ -34,9 +34,6 @@ void calls_count(const struct walker *w, const struct pystack *stack, struct edg
  * were seen so once more, whoever led to them. True: one has become known. */
 bool calls_sight_adjacent(const struct walker *w, const struct pystack *stack, const struct pystack *other,
                           uint32_t from, struct edges *edges);
-/* The innermost call was met while its callee ran, a generator; `survived`: that ran still a moment later; `whole`: the stack holds all that led to it.
- * True: it has become known. */
-bool calls_sight_bracketed(const struct walker *w, const struct pystack *stack, const struct bracketed *bracketed, struct edges *edges);
 /* Whether the one function is known to call the other, from whatever place. */
 bool calls_know_pair(const struct walker *w, raddr_t caller, raddr_t callee, const struct edges *edges);
 /* The calls of this stack that were proven while it was read were seen once more. True: one has become known. */

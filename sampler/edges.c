@@ -29,12 +29,6 @@
 #define ALIKE_SHARE 100
 #define EARLY_SHARE 16
 #define EARLY_SEEN  400
-/* Caller and callee read in turn, five times, can be of several runs, where both take turns as fast as that. So one of four such readings must have
- * survived, or three times as many as by chance (which is less where the callee seldom runs), and the call must be a quarter of all of the callee that did. */
-#define BRACKET_SIGHTINGS 8
-#define BRACKET_SURVIVE   4
-#define BRACKET_SHARE     4
-#define BRACKET_CHANCE    3
 #define PLENTY      64 /* a site and a callee that were seen so often, and a share below FALSE_SHARE: not a call */
 #define FALSE_SHARE 10
 #define RARE_SHARE  2
@@ -362,39 +356,6 @@ bool edges_sight_proven(struct edges *e, const struct call *call, bool named, ui
 		return false;
 	*pending = (struct pending){0};
 	edges_learn(e, call);
-	return true;
-}
-
-/* Whether so many of the readings survived, of those that met it, that the callee was its caller's. In a slow reading of a true one that goes on its way
- * meanwhile few do, but still more than found the callee running by chance, which is what survives of a false one. */
-static bool survives(uint32_t survivals, uint32_t met, const struct bracketed *b)
-{
-	if (survivals < BRACKET_SIGHTINGS)
-		return false;
-	return survivals * BRACKET_SURVIVE >= met ||
-	       (survivals >= BRACKET_CHANCE * BRACKET_SIGHTINGS &&
-	        (uint64_t)survivals * b->tried >= (uint64_t)BRACKET_CHANCE * met * b->ran);
-}
-
-bool edges_sight_bracketed(struct edges *e, const struct call *call, const struct bracketed *b)
-{
-	/* What a caller was not given it calls whoever called it; but where it calls several, who called it may tell. */
-	bool alone = !call->given && !edges_has(e, edge_of(call));
-	uint64_t key = alone ? edge_of(call) : call->key;
-	uint32_t all = b->survived ? edges_tally(e, hash_combine(call->callee, 2), 0) : 0, met, survivals;
-
-	if (edges_has(e, key) || (!alone && !b->whole))
-		return false;
-	met = edges_tally(e, hash_combine(key, 1), 0);
-	if (!b->survived)
-		return false;
-	survivals = edges_tally(e, hash_combine(key, 2), 0);
-	if (!survives(survivals, met, b) || survivals * BRACKET_SHARE < all)
-		return false;
-	if (b->whole)
-		edges_learn(e, call);
-	else
-		learn_edge(e, call);
 	return true;
 }
 

@@ -34,13 +34,6 @@ struct call {
 	const void *context;
 };
 
-/* What a reading of a caller, begun while its callee ran, gave. */
-struct bracketed {
-	bool whole;          /* all that led to the call is told by its key */
-	bool survived;       /* both stood to the end */
-	uint32_t ran, tried; /* of so many readings like it, begun at any time, the callee ran in so many */
-};
-
 struct edges;
 
 /* slow: with a sixteenth of the memory, for few samples a second. 0 or -ENOMEM. */
@@ -58,8 +51,6 @@ bool edges_sight_key(struct edges *edges, uint64_t key, uint64_t now_ns);
 /* Seen to be its caller's callee before and behind the reading of the caller. True: known, by its share of all that was seen so of the callee, or, where
  * the caller calls it by its name there (`named`), at once; where the caller was not given what it calls, whoever led to it. */
 bool edges_sight_proven(struct edges *edges, const struct call *call, bool named, uint64_t now_ns);
-/* Its caller was read while the callee ran. True: known, by the share that survived, and by its share of all survivals of the callee. */
-bool edges_sight_bracketed(struct edges *edges, const struct call *call, const struct bracketed *bracketed);
 /* Seen while nothing moved: known. The same for a key of any kind. */
 void edges_learn(struct edges *edges, const struct call *call);
 void edges_learn_key(struct edges *edges, uint64_t key);

@@ -223,7 +223,7 @@ static int sample_as_it_moves(struct target *target, struct thread *t, struct wa
 
 	w->stands = false;
 	for (uint32_t i = 0; err == -EAGAIN && i < ATTEMPTS; i++)
-		err = sample_moving(target, t, w, sample->weight_ns, &sample->status);
+		err = sample_moving(target, t, w, &sample->status);
 	return err;
 }
 
@@ -274,7 +274,7 @@ void exact_sample(struct target *target, struct thread *t, struct walker *w)
 	t->taken = err == 0;
 	if (err && t->exact)
 		t->exact->stood = false; /* the latest sample is an older one than what was read */
-	if (err && err != -EINPROGRESS)
+	if (err)
 		lose(target, &sample, err);
 	thread_prune(t, w->tick);
 }

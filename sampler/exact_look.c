@@ -75,7 +75,7 @@ static int read_thread(struct target *target, struct thread *t, struct walker *w
 	look->stack_pieces = 0;
 	if (look->has_regs && target->exact->modules)
 		plan_stack(look, t->exact, plan);
-	if (!thread_plan(t, w->abi, plan, w->tick, PLAN_LEARN))
+	if (!thread_plan(t, w->abi, plan, w->tick))
 		return -ENOMEM;
 	if (target->piece_gil != PLAN_FULL)
 		gil = plan_add(plan, target->proc.gil_current, 8);

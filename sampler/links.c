@@ -258,11 +258,8 @@ raddr_t links_follow(struct links *l, raddr_t frame)
 		} else if (!recall_shim(l, &link)) {
 			return 0;
 		}
-		if (link.previous == 0) {
-			if (!link.shim && apart_link(l->t->apart, frame).previous == 0)
-				apart_note_unlinked(l->t->apart, frame);
+		if (link.previous == 0)
 			return 0;
-		}
 		l->link[l->count++] = link;
 		frame = link.previous;
 	}

@@ -6,12 +6,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "sampler/heaplook.h"
 #include "sampler/links.h"
-#include "sampler/lookalike.h"
-#include "sampler/running.h"
 
-#define SETTLED_NS  (100 * NS_PER_MS)
 #define STANDS      5  /* reads in which the thread state and the frames disagree in the same way, after the first */
 
 static bool is_seen(const struct thread *t, raddr_t frame)
@@ -73,7 +69,7 @@ static bool cut_called_since(struct thread *t, raddr_t current)
 			cut_to(t, i + 1);
 			return true;
 		}
-		if (!t->copy.head_first && thread_in_chunks(t, t->seen.frames[i].frame))
+		if (thread_in_chunks(t, t->seen.frames[i].frame))
 			return false;
 	}
 	return false;
@@ -92,13 +88,6 @@ static void cut_left(struct walker *w, struct thread *t, raddr_t *leaf)
 		return;
 	cut_to(t, t->seen.depth - 1);
 	*leaf = t->seen.frames[t->seen.depth - 1].frame;
-}
-
-/* What the current frame leads to is linked no more. */
-static int leave_outside(struct walker *w, raddr_t current)
-{
-	w->outside = current;
-	return -EAGAIN;
 }
 
 enum stand { STAND_MOVED, STAND_SAME, STAND_STANDS };
@@ -187,15 +176,11 @@ static int walk_frames(struct walker *w, struct thread *t, raddr_t current)
 			break;
 		w->chase = true;
 	}
-	if (t->copy.late_head) {
-		w->why = RETRY_LINK;
-		return leads_outside(t, current) ? leave_outside(w, current) : 0;
-	}
 	outside = leads_outside(t, current);
 	/* They differ since the thread went on between the two copies. When it stands like this, the thread state is right. */
 	stand = stand_of(t, disagreement_of(t, current, leaf));
 	if (stand == STAND_SAME)
-		return outside ? leave_outside(w, current) : -EAGAIN;
+		return -EAGAIN;
 	if (stand == STAND_STANDS) {
 		err = walk_standing(w, t, current, &refuted);
 		if (!refuted)
@@ -208,116 +193,32 @@ static int walk_frames(struct walker *w, struct thread *t, raddr_t current)
 	}
 	w->why = RETRY_LINK;
 	if (outside)
-		return leave_outside(w, current);
+		return -EAGAIN;
 	/* At first they differ since what lies outside the data stack is not known yet. */
 	return t->looks < FIRST_LOOKS ? -EAGAIN : 0;
-}
-
-/* What lies above it was called since. */
-static bool cut_to_running(struct thread *t, const struct running *running)
-{
-	for (uint32_t i = t->seen.depth; i-- > 0;) {
-		if (t->seen.frames[i].frame != running->frame)
-			continue;
-		if (t->seen.frames[i].code != running->code)
-			return false;
-		cut_to(t, i + 1);
-		return true;
-	}
-	return false;
-}
-
-/* The data stack, and the thread state, which was copied before it, and tells which function ran (running.h). */
-static int walk_instants(struct walker *w, struct thread *t, raddr_t current)
-{
-	raddr_t named = running_named(w, t, current), leaf;
-	struct running running;
-	int err;
-
-	w->chase = true;
-	err = walk_up(w, t, named, &leaf);
-	if (err == -EPROTO)
-		return current ? walk_chain(w, t, current) : -EAGAIN;
-	if (err && err != -EAGAIN)
-		return err;
-	running_note(w, t);
-	if (!err)
-		lookalike_count(w, t);
-	running = running_find(w, t, current);
-	w->ran = running.code;
-	w->resumer = running.resumer;
-	w->place = running.placed ? running.frame : 0;
-	w->generator_code = running.generator_code;
-	if (err && !w->outside)
-		return judge_untold(w, t, current);
-	if (!err && (running.code ? cut_to_running(t, &running) : current != 0 && cut_called_since(t, current))) {
-		t->agreed = true;
-		t->stands = 0;
-		return 0;
-	}
-	if (!err) {
-		cut_left(w, t, &leaf);
-		w->whole = !w->beyond;
-	}
-	if (!running.code) /* nor do the copies that came behind tell it */
-		w->outside = w->beyond = 0;
-	return stand_or_again(w, t, current, stand_of(t, disagreement_of(t, named, leaf)));
-}
-
-/* What ran is told even where the stack is not: most frames are of the same function for as long as it exists, also while it does not run. One that
- * is new may never be met again, and nothing is put off for it. */
-static void tell_ran(struct walker *w, const struct thread *t)
-{
-	uint8_t memory[PYABI_FRAME_MAX];
-	uint32_t copied;
-	const uint8_t *bytes = walk_copy(w, t, w->current, 0, &copied);
-	raddr_t addr = bytes ? frame_code(w->abi, bytes) : heaplook_code(t, w->current);
-	struct code *code;
-
-	if (!addr && remote_read(w->remote, w->current, memory, (size_t)w->abi->frame.bytes) == 0)
-		addr = frame_code(w->abi, memory);
-	code = codes_find(w->codes, addr);
-	if (code || (addr && codes_load(w->codes, w->remote, addr, w->now_ns, &code) == 0))
-		w->ran = w->now_ns - code->loaded_ns >= SETTLED_NS ? addr : 0;
-}
-
-static int walk_heap(struct walker *w, struct thread *t, raddr_t current)
-{
-	const uint8_t *instant = plan_bytes(w->plan, t->copy.instant);
-	int err = walk_chain(w, t, current);
-
-	w->current = instant ? frame_u64(instant, 0) : current;
-	if (err == -EAGAIN || w->current != current)
-		tell_ran(w, t);
-	/* A line of memory that was read stops the target when it next stores there: what runs after its frames were read is no random function. */
-	return err == 0 && w->current != current && w->ran ? -EAGAIN : err;
 }
 
 int look_walk(struct walker *w, struct thread *t)
 {
 	raddr_t current = 0;
-	bool untold;
 	int err =
 		plan_reserve(w->plan, APART_FETCHES * (APART_FRAME_MAX + PLAN_PUT_GAP)) ? walk_current(w, t, &current) : -ENOMEM;
 
-	w->outside = w->beyond = w->ran = w->resumer = w->place = w->generator_code = 0;
-	w->whole = false;
 	t->looks += t->looks < FIRST_LOOKS;
-	untold = err == -EAGAIN && t->copy.head_first; /* where it is behind a pointer, that is not needed for everything */
-	if (err && !untold)
+	if (err)
 		return err;
 	t->seen.depth = t->same = 0;
 	t->seen_plain = (struct plain){0};
 	t->seen.apart = t->late = t->recalled = false;
 	t->agreed = true;
-	if (!untold && has_no_frames(w, t, current))
+	if (has_no_frames(w, t, current))
 		return belie_empty(w, t);
 	if (w->abi->frames == FRAMES_HEAP)
-		return walk_heap(w, t, current);
+		return walk_chain(w, t, current);
 	err = match_chunks(w, t);
 	if (err)
 		return err;
-	err = t->copy.head_first ? walk_instants(w, t, current) : walk_frames(w, t, current);
+	err = walk_frames(w, t, current);
 	if (err == 0 && t->seen.apart && t->apart && apart_in_doubt(t->apart, w->tick))
 		links_prove(w, t);
 	return err;
@@ -346,13 +247,10 @@ int look_again(struct target *target, struct walker *w, struct thread *t)
 {
 	uint32_t generation;
 	uint64_t now_ns;
-	bool learns = w->abi->frames == FRAMES_HEAP || t->learns || (t->apart && t->apart->learns);
 	int err;
 
 	plan_clear(&target->again);
-	if (w->expected)
-		heaplook_expect(w, t, w->expected);
-	if (!thread_plan(t, w->abi, &target->again, w->tick, learns ? PLAN_LEARN : target_plan_order(target)))
+	if (!thread_plan(t, w->abi, &target->again, w->tick))
 		return -ENOMEM;
 	now_ns = clock_now_ns(); /* later than the tick */
 	generation = target_plan_generation(target, t->interp, &target->again, now_ns);
@@ -361,6 +259,5 @@ int look_again(struct target *target, struct walker *w, struct thread *t)
 		return err;
 	target_take_generation(target, t->interp, &target->again, generation, now_ns);
 	w->plan = &target->again;
-	err = look_walk(w, t);
-	return target->callees && t->copy.expected ? heaplook_take(target, w, t, err) : err;
+	return look_walk(w, t);
 }

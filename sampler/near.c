@@ -13,7 +13,6 @@
 #include "sampler/target.h"
 
 #define VISITS   3u                /* in one tick: the GIL may change hands while the first thread is gone to */
-#define SERVE_NS (100 * NS_PER_MS) /* so long after one such tick there will be others */
 
 void near_join(struct target *target, struct affinity *affinity)
 {
@@ -130,7 +129,6 @@ static bool look(struct target *target, struct thread *t, struct walker *w)
 	uint64_t slices;
 	int err;
 
-	t->heap_expected = 0; /* to 3.10: all frames are wanted, not those that the last tick expected */
 	w->stands = true;
 	err = exact_look_at_standing(target, t, w, &look);
 	w->stands = false;
@@ -230,7 +228,6 @@ bool near_read_waiting(struct target *target, struct thread *t, struct walker *w
 
 	if (!still_may_stand(target, t))
 		return false;
-	t->heap_expected = 0;
 	w->grew = false;
 	w->stands = true; /* whether it is runnable is asked below all the same */
 	if (exact_look_at_standing(target, t, w, &look) != 0 || w->doubted || recheck_stack(target, t, w->now_ns) != 0 || !still_proved(target, t)) {
@@ -242,11 +239,6 @@ bool near_read_waiting(struct target *target, struct thread *t, struct walker *w
 		return false;
 	special_note(target, t, w, *ret_status);
 	return true;
-}
-
-bool near_serves(const struct target *target, uint64_t now_ns)
-{
-	return target->near.t_there_ns != 0 && now_ns - target->near.t_there_ns < SERVE_NS;
 }
 
 void near_leave(struct target *target)

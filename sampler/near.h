@@ -45,8 +45,6 @@ bool near_stood(const struct target *target, const struct thread *t);
 void near_recall(struct target *target, struct thread *t, struct walker *w, uint16_t *ret_status);
 /* A thread that has not had the GIL since the tick began stands, too, wherever it is: it is read as such, into t->seen. False: it may have moved. */
 bool near_read_waiting(struct target *target, struct thread *t, struct walker *w, uint16_t *ret_status);
-/* Whether such ticks are had, so that others need not find out what they will show. */
-bool near_serves(const struct target *target, uint64_t now_ns);
 /* There will be none of it any more. */
 void near_leave(struct target *target);
 

@@ -13,7 +13,6 @@
 #include "sampler/still.h"
 #include "sampler/target.h"
 
-#define SETTLE_NS     (200 * NS_PER_MS) /* at the end, for what is owed in all processes */
 #define PARKED_TICKS  2 /* of the scheduler, that an interval takes at least where processes are parked */
 #define PARK_AFTER_NS (500 * NS_PER_MS)
 #define SKIP_PART     128 /* of the ticks that it has been parked for, the clock is not read */
@@ -164,7 +163,6 @@ void pace_tick(struct pace *pace, const struct pace_tick *tick, uint64_t now_ns)
 		}
 		account(seat, 0);
 		seat->target->interval_ns = step_ns;
-		burst_earn(&seat->target->burst, pace->interval_ns, pace->count);
 		err = target_tick(seat->target, now_ns, step_ns ? pace->base_ns : now_ns);
 		if (err == 0 || err == -ENOMEM)
 			i++;
@@ -276,15 +274,12 @@ void paces_flush(struct paces *paces)
 
 void paces_finish(struct paces *paces)
 {
-	uint64_t settled_ns = clock_now_ns() + SETTLE_NS;
-
 	paces_flush(paces);
 	for (uint32_t i = 0; i < paces->count; i++) {
 		for (uint32_t k = 0; k < paces->items[i].count; k++) {
 			struct target *target = paces->items[i].seats[k].target;
 
 			near_leave(target);
-			burst_settle(target, settled_ns);
 			target_finish(target, clock_now_ns(), TARGET_DETACHED);
 		}
 	}

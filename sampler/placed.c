@@ -21,7 +21,7 @@ static bool find_specialised(struct walker *w, const struct code *code, const st
 {
 	uint32_t calls;
 
-	if (callee->version == 0 || w->light || w->tick - w->resumed->sought_tick < SOUGHT_TICKS)
+	if (callee->version == 0 || w->tick - w->resumed->sought_tick < SOUGHT_TICKS)
 		return false;
 	w->resumed->sought_tick = w->tick;
 	calls = bytecode_find_calls(w->abi, w->remote, code, callee->version, ret_place);

@@ -7,17 +7,13 @@
 #include "base/hash.h"
 #include "sampler/callee.h"
 #include "sampler/calls.h"
-#include "sampler/held.h"
 #include "sampler/heapcalls.h"
 #include "sampler/links.h"
 #include "sampler/look.h"
 #include "sampler/recheck.h"
-#include "sampler/still.h"
 
 #define CONFIRMS      6  /* double reads at a call not known yet */
-#define CONFIRMS_FAST 1  /* unthrottled, while there is room for the sample to be held */
 #define GROWTHS       8  /* of those on the heap may have come closer only, by what they told to copy */
-#define CONFIRM_OF    16 /* of so many such samples that lie on the data stack as a whole, one is confirmed */
 #define DOUBTS        64 /* looks in which more is read to learn the calls of frames outside the data stack */
 #define READS_LATEST  64u
 #define READS_LEAST   16u /* of these: by then a thread that stands is known for that */
@@ -112,13 +108,13 @@ static int learn_calls(struct target *target, struct walker *w, struct thread *t
 	target->facts.confirms++;
 	fall_out_of_step(target);
 	plan_clear(&target->again);
-	if (!thread_plan(t, w->abi, &target->again, w->tick, PLAN_LEARN))
+	if (!thread_plan(t, w->abi, &target->again, w->tick))
 		return -ENOMEM;
 	first = t->copy;
 	if (!plan_gap(target, t))
 		return -ENOMEM;
 	plan_begin_look(&target->again);
-	if (!thread_plan(t, w->abi, &target->again, w->tick, PLAN_LEARN))
+	if (!thread_plan(t, w->abi, &target->again, w->tick))
 		return -ENOMEM;
 	piece = target_plan_generation(target, t->interp, &target->again, clock_now_ns());
 	err = plan_read(&target->again, w->remote);
@@ -181,7 +177,7 @@ static uint32_t known_calls(const struct thread *t)
 /* Between two frames a stack can look empty: it must be so in a double read as well. That of a thread which stands is, and one that was is so still. */
 static int prove_empty(struct target *target, struct walker *w, struct thread *t)
 {
-	if ((t->run.count > 0 && t->last.depth == 0) || still_proved(target, t))
+	if ((t->run.count > 0 && t->last.depth == 0) || w->stood)
 		return 0;
 	return learn_calls(target, w, t) != 0 || t->seen.depth != 0 ? -EAGAIN : 0;
 }
@@ -218,14 +214,10 @@ static void note_handed(const struct walker *w, const struct thread *t)
 	}
 }
 
-/* What one look at a stack says of calls that are not known, beside the look before it (NULL: none). That it stands as it stood then says nothing
- * new; a read that was interrupted says nothing at all. */
-static void sight_calls(struct target *target, const struct walker *w, struct thread *t, bool one_copy,
-                        const struct look *before)
+/* What one look at a stack says of calls that are not known; a read that was interrupted says nothing at all. */
+static void sight_calls(struct target *target, const struct walker *w, const struct thread *t, bool one_copy)
 {
-	bool whole = before && sight_alike(target, w, t, before->stack, before->agreed && t->agreed, false);
-
-	if ((one_copy || t->seen.apart) && !whole && t->agreed && !w->plan->slow)
+	if ((one_copy || t->seen.apart) && t->agreed && !w->plan->slow)
 		target->edges_learnt += calls_sight_once(w, &t->seen, target->edges);
 }
 
@@ -234,47 +226,6 @@ static void sight_adjacent(struct target *target, const struct walker *w, const 
 {
 	if (t->agreed && !w->plan->slow && t->seen.apart)
 		target->edges_learnt += calls_sight_once(w, &t->seen, target->edges);
-}
-
-static bool knows_sites(const struct target *target, const struct walker *w, const struct pystack *stack)
-{
-	return target->callees ? heap_knows_sites(w, stack, target->edges)
-	                       : calls_have_known_sites(w, stack, target->edges);
-}
-
-/* The sample that was held in the tick before. */
-static bool look_of_held(const struct target *target, const struct walker *w, const struct thread *t, struct look *ret_look)
-{
-	const struct held *held = &target->held[target->held_latest];
-
-	if (target->held_latest >= target->held_count || held->thread != t->id || held->tick + 1 != w->tick)
-		return false;
-	*ret_look = (struct look){.stack = &held->stack, .agreed = held->agreed};
-	return true;
-}
-
-static int confirms(const struct target *target, bool one_copy)
-{
-	if (target->callees || target->interval_ns > 0 || 2 * target->held_count > HELD_MAX)
-		return CONFIRMS;
-	/* Held samples teach as much, but none is held whose calls seem to be false: now and then that is looked into. */
-	return one_copy && hash_u64(target->tick) % CONFIRM_OF != 0 ? 0 : CONFIRMS_FAST;
-}
-
-bool prove_knows_rest(const struct target *target, struct walker *w, const struct thread *t)
-{
-	uint32_t unknown;
-
-	w->moves = thread_moves(t);
-	return prove_knows(target, w, &t->seen, known_calls(t), &unknown);
-}
-
-bool prove_knows_calls(const struct target *target, struct walker *w, const struct thread *t)
-{
-	uint32_t unknown;
-
-	w->moves = thread_moves(t);
-	return (t->agreed || w->whole) && t->seen.depth > 0 && prove_knows(target, w, &t->seen, 0, &unknown);
 }
 
 /* Looks at the calls of the stack in t->seen some times more, until they are known or it is in vain. */
@@ -302,38 +253,39 @@ static void note_unknown(const struct walker *w, struct thread *t)
 {
 	links_note_foreign(w, t);
 	note_handed(w, t);
-	t->heap_doubts = DOUBTS;
 	if (t->apart)
 		t->apart->doubts = DOUBTS;
 }
 
-int prove_calls(struct target *target, struct walker *w, struct thread *t, uint16_t status, uint64_t weight_ns)
+/* The thread stood: the stack is exact, and so are its calls. */
+static void learn_stack(struct target *target, const struct walker *w, const struct thread *t)
+{
+	target->edges_learnt++;
+	if (target->callees)
+		heap_learn_calls(w, &t->seen, target->edges);
+	else
+		calls_learn(w, &t->seen, target->edges);
+}
+
+int prove_calls(struct target *target, struct walker *w, struct thread *t)
 {
 	uint32_t unknown = 0;
-	bool one_copy, agreed = t->agreed, slow = w->plan->slow;
-	struct look before;
+	bool one_copy, agreed = t->agreed;
 
 	if (t->seen.depth == 0)
 		return prove_empty(target, w, t);
 	w->moves = thread_moves(t);
 	count_calls(target, w, t);
-	/* The copy of a thread that stands is exact: where the thread state names another frame, the walk missed some. */
-	if (!t->agreed && still_proved(target, t))
-		return -EAGAIN;
 	if (prove_knows(target, w, &t->seen, known_calls(t), &unknown))
 		return 0;
+	if (w->stood) {
+		learn_stack(target, w, t);
+		return 0;
+	}
 	note_unknown(w, t);
 	if (t->recalled) {
 		sight_adjacent(target, w, t);
 		return -EAGAIN;
-	}
-	if (t->agreed && still_proved(target, t)) {
-		target->edges_learnt++;
-		if (target->callees)
-			heap_learn_calls(w, &t->seen, target->edges);
-		else
-			calls_learn(w, &t->seen, target->edges);
-		return 0;
 	}
 	if (target->callees && heap_refutes(w, &t->seen, target->edges)) {
 		/* By what this place was seen to call so far: a look at what it calls now counts, too. */
@@ -341,42 +293,10 @@ int prove_calls(struct target *target, struct walker *w, struct thread *t, uint1
 		return -EAGAIN;
 	}
 	one_copy = w->abi->frames == FRAMES_STACK && is_one_piece(t);
-	sight_calls(target, w, t, one_copy, look_of_held(target, w, t, &before) ? &before : NULL);
+	sight_calls(target, w, t, one_copy);
 	if (prove_knows(target, w, &t->seen, 0, &unknown))
 		return 0;
-	confirm_calls(target, w, t, confirms(target, one_copy), unknown);
+	confirm_calls(target, w, t, CONFIRMS, unknown);
 	/* What the thread state does not agree with may be a part of the stack only, whose calls were learnt with the rest just now. */
-	if (!agreed)
-		return -EAGAIN;
-	if (prove_knows(target, w, &t->seen, 0, &unknown))
-		return 0;
-	if (one_copy && calls_have_false(w, &t->seen, target->edges))
-		return -EAGAIN;
-	/* A caller that stands where no call was ever seen has gone on: this copy is torn. What is late is put off. */
-	if (t->late || (!one_copy && !knows_sites(target, w, &t->seen)))
-		return -EAGAIN;
-	fall_out_of_step(target);
-	return held_add(target, t, status, one_copy && !slow, w->now_ns, weight_ns);
-}
-
-bool prove_learn(struct target *target, struct walker *w, struct thread *t, const struct look *before)
-{
-	bool agreed = t->agreed;
-	uint32_t unknown = 0;
-
-	if (t->seen.depth == 0)
-		return false;
-	w->moves = thread_moves(t);
-	count_calls(target, w, t);
-	if (prove_knows(target, w, &t->seen, 0, &unknown))
-		return agreed;
-	note_unknown(w, t);
-	if (t->recalled) {
-		sight_adjacent(target, w, t);
-		return false;
-	}
-	sight_calls(target, w, t, is_one_piece(t), before);
-	if (!prove_knows(target, w, &t->seen, 0, &unknown))
-		confirm_calls(target, w, t, 1, unknown);
-	return agreed && prove_knows(target, w, &t->seen, 0, &unknown);
+	return agreed && prove_knows(target, w, &t->seen, 0, &unknown) ? 0 : -EAGAIN;
 }

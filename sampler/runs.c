@@ -5,8 +5,6 @@
 
 #include "base/clock.h"
 #include "sampler/exact.h"
-#include "sampler/held.h"
-#include "sampler/owed.h"
 #include "sampler/shown.h"
 #include "sampler/still.h"
 #include "sampler/target.h"
@@ -135,8 +133,6 @@ void runs_retire_codes(struct target *target)
 	if (!codes_any_retired(target->codes))
 		return;
 	runs_close_all(target);
-	held_forget(target);
-	owed_forget(target);
 	for (uint32_t i = 0; i < target->thread_count; i++) {
 		target->threads[i]->sent_depth = target->threads[i]->last.depth = target->threads[i]->last_plain.count = 0;
 		exact_thread_forget(target->threads[i]->exact);
@@ -259,42 +255,4 @@ void run_repeat(struct target *target, struct thread *t, const struct sample *sa
 	if (t->run.count > 0 && t->run.status != sample->status)
 		run_close(target, t);
 	count_sample(t, t->run.flags, sample);
-}
-
-void run_add_other(struct target *target, struct thread *t, struct pystack *stack, struct run *run)
-{
-	struct frame *frames = NULL;
-	uint32_t room = 0, at = 0;
-	struct shown shown;
-
-	run->flags = shown_cut(target, stack);
-	shown = shown_as(target, stack, run->status);
-	if (!grow_frames(&frames, &room, shown_depth(&shown) + SHOWN_EACH)) {
-		account(target, t, run, false);
-		return;
-	}
-	for (uint32_t i = 0; i < stack->depth; i++)
-		at += shown_frames(&shown, i, run->t_last_ns, &frames[at]);
-	at += shown_tail(&shown, &frames[at]);
-	run_close(target, t);
-	account(target, t, run, write_stack(target, t, run, frames, at));
-	free(frames);
-}
-
-void run_add_held(struct target *target, const struct held *held, struct pystack *stack)
-{
-	struct run run = {.count = held->count,
-	                  .status = held->status,
-	                  .t_first_ns = held->t_first_ns,
-	                  .t_last_ns = held->t_last_ns,
-	                  .weight_ns = held->weight_ns};
-
-	for (uint32_t i = 0; i < target->thread_count; i++) {
-		if (target->threads[i]->id == held->thread) {
-			run_add_other(target, target->threads[i], stack, &run);
-			return;
-		}
-	}
-	target->facts.lost[LOSS_GONE] += held->count;
-	target->facts.unsampled_ns += held->weight_ns;
 }

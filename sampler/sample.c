@@ -7,13 +7,7 @@
 #include "sampler/collector.h"
 #include "sampler/current.h"
 #include "sampler/exact.h"
-#include "sampler/handled.h"
-#include "sampler/heaplook.h"
-#include "sampler/held.h"
-#include "sampler/light.h"
 #include "sampler/look.h"
-#include "sampler/lookalike.h"
-#include "sampler/owed.h"
 #include "sampler/prove.h"
 #include "sampler/recheck.h"
 #include "sampler/special.h"
@@ -23,13 +17,10 @@
 
 #define RETRIES 6  /* reads of one thread after the first */
 #define GROWTHS 64 /* such reads that came closer, since the guess has grown */
-#define OUTSIDE_LOOKS                                                                                                  \
-	3 /* at a thread that was in a function outside the data stack which could not be copied; unthrottled, 1 */
-#define THROUGH_OF    16 /* of so many samples unthrottled, one is looked at for what it may stand in for */
 #define FACTS_NS      (1 * NS_PER_S)
 
 /* From a walked copy to a judged stack and its status. */
-static int judge(struct target *target, struct thread *t, struct walker *w, uint64_t weight_ns, uint16_t *ret_status)
+static int judge(struct target *target, struct thread *t, struct walker *w, uint16_t *ret_status)
 {
 	int err = recheck_stack(target, t, w->now_ns);
 
@@ -40,7 +31,7 @@ static int judge(struct target *target, struct thread *t, struct walker *w, uint
 		err = status_of(target, t, w, ret_status);
 	if (!err)
 		special_note(target, t, w, *ret_status);
-	return err ? err : prove_calls(target, w, t, *ret_status, weight_ns);
+	return err ? err : prove_calls(target, w, t);
 }
 
 /* Notes where the generators of a whole stack call what lies above them on the data stack, and where they await one another. */
@@ -59,31 +50,9 @@ static void note_resumed(struct target *target, const struct thread *t)
 	}
 }
 
-void sample_pay(struct target *target, struct thread *t, struct walker *w)
-{
-	uint64_t function = owed_leaf(w, t);
-	uint16_t status;
-
-	if (t->seen.apart)
-		note_resumed(target, t);
-	if (t->seen.apart && w->abi->frames == FRAMES_STACK)
-		lookalike_learn(w, t, true);
-	owed_note_through(target, t);
-	if (!owed_any(target, t, function, w->now_ns) || status_of(target, t, w, &status) != 0)
-		return;
-	special_note(target, t, w, status);
-	owed_pay(target, t, function, status, w->now_ns);
-}
-
 /* The stack in t->seen, found in w->plan, becomes a sample. */
 static void accept(struct target *target, struct thread *t, const struct walker *w, uint16_t status, uint64_t weight_ns)
 {
-	if (target->owed_count > 0)
-		owed_pay(target, t, owed_leaf(w, t), status, w->now_ns);
-	if (target->interval_ns > 0 || target->tick % THROUGH_OF == 0)
-		owed_note_through(target, t);
-	if (target->held_wanted)
-		held_offer(target, t, owed_leaf(w, t));
 	recheck_accepted(target, t, w->now_ns);
 	if (near_stood(target, t)) /* which was before the rest of the process was read */
 		t->generation = target->near.generation;
@@ -92,11 +61,9 @@ static void accept(struct target *target, struct thread *t, const struct walker 
 	if (!near_stood(target, t))
 		thread_note_on(t, walk_passes_steady(w));
 	if (w->abi->frames == FRAMES_HEAP)
-		heaplook_accepted(w, t);
+		(void)thread_order_heap(t, w->tick);
 	else
 		thread_keep_copy(t, w->plan);
-	if (t->seen.apart && target->interval_ns && w->abi->frames == FRAMES_STACK)
-		lookalike_learn(w, t, true);
 	target->facts.near += w->stood;
 	run_add(target, t,
 	        &(struct sample){.status = status,
@@ -106,7 +73,7 @@ static void accept(struct target *target, struct thread *t, const struct walker 
 	                         .weight_ns = weight_ns});
 }
 
-int sample_moving(struct target *target, struct thread *t, struct walker *w, uint64_t weight_ns, uint16_t *ret_status)
+int sample_moving(struct target *target, struct thread *t, struct walker *w, uint16_t *ret_status)
 {
 	int err;
 
@@ -115,14 +82,7 @@ int sample_moving(struct target *target, struct thread *t, struct walker *w, uin
 	err = look_again(target, w, t);
 	if (w->doubted && recheck_doubted(target, t, w) != 0)
 		return -EAGAIN;
-	return err ? err : judge(target, t, w, weight_ns, ret_status);
-}
-
-/* Whether the stack in t->seen is of another call than the one that ran at the instant of the sample. */
-static bool is_another(struct target *target, struct thread *t, const struct walker *w, const struct ran *ran)
-{
-	return owed_leaf(w, t) != ran->function ||
-	       (ran->handled != HANDLED_UNKNOWN && handled_ask(target, t, w->plan) != ran->handled);
+	return err ? err : judge(target, t, w, ret_status);
 }
 
 /* Whether the thread state is another thread's now: it was used again, or (to 3.11) had its creator's ids until its own thread began. The lists are read anew,
@@ -137,18 +97,10 @@ static bool is_replaced(struct target *target, const struct thread *t, const str
 	return true;
 }
 
-/* Whether the copy tells which function ran, though not all of its stack is of one instant. */
-static bool shows_leaf(const struct target *target, const struct walker *w, const struct thread *t)
+/* A thread that runs on while it is read: looks until one is whole, some times. `fresh`: its copy is in target->plan. */
+static int sample_running(struct target *target, struct thread *t, struct walker *w, bool fresh, uint16_t *ret_status)
 {
-	return target->callees || (target->interval_ns && w->abi->tstate.cframe != ABSENT && !t->copy.head_first && !t->seen.apart);
-}
-
-/* A thread that runs on while it is read: looks until one is whole, some times. `fresh`: its copy is in target->plan. *ran: as the first look tells that fails
- * for what lies outside the data stack, or for calls there. */
-static int sample_running(struct target *target, struct thread *t, struct walker *w, uint64_t weight_ns, bool fresh,
-                          struct ran *ran, uint16_t *ret_status)
-{
-	int looks = target->callees || (thread_is_apart(t) && target->interval_ns) ? OUTSIDE_LOOKS : 1, err;
+	int err;
 
 	w->plan = &target->plan;
 	for (int i = 0, grown = 0;; w->grew ? grown++ : i++) {
@@ -168,35 +120,12 @@ static int sample_running(struct target *target, struct thread *t, struct walker
 			t->taken = t->shadow = true;
 			return 0;
 		}
-		if (target->callees && i + grown == 0)
-			heaplook_count(t, err != 0);
-		if (i + grown == 0 || (!target->callees && !ran->function))
-			*ran = owed_told(w, t, err == -EAGAIN);
-		if ((err == -EAGAIN && w->whole) || (err == 0 && ran->function && is_another(target, t, w, ran))) {
-			w->whole = recheck_stack(target, t, w->now_ns) == 0 && prove_knows_calls(target, w, t);
-			if (w->whole)
-				sample_pay(target, t, w);
-			err = -EAGAIN;
-		}
-		if (err == 0) {
-			uint64_t leaf = t->late || (i + grown == 0 && shows_leaf(target, w, t)) ? owed_leaf(w, t) : 0;
-
-			err = judge(target, t, w, weight_ns, ret_status);
-			if (err == -EAGAIN && !ran->function)
-				ran->function = leaf;
-		}
-		if (i + grown == 0 && ran->function)
-			w->expected = w->current;
-		if (ran->function && ran->handled == HANDLED_UNKNOWN && target->options->exceptions)
-			ran->handled = handled_ask(target, t, w->plan);
-		if ((err != -EAGAIN && err != -EPROTO) || i == RETRIES || grown == GROWTHS || w->exhausted ||
-		    (ran->function && i + grown + 1 >= looks && (w->whole || thread_is_apart(t) || target->callees) && !heaplook_stands(w)))
-			break;
+		if (err == 0)
+			err = judge(target, t, w, ret_status);
+		if ((err != -EAGAIN && err != -EPROTO) || i == RETRIES || grown == GROWTHS || w->exhausted)
+			return err;
 		target->facts.retries[w->grew ? RETRY_GUESS : w->why]++;
 	}
-	if (err == -EAGAIN && w->why == RETRY_CALL && heaplook_stands(w))
-		ran->function = 0; /* its stack was met, and refuted: that is no other call's sample */
-	return err;
 }
 
 /* The one that was read as it stood comes first: its copy is where those go that are read again. */
@@ -214,50 +143,47 @@ static void put_near_first(struct target *target)
 	}
 }
 
+/* As it stands, if it does. -EAGAIN: it moves. */
+static int sample_standing(struct target *target, struct thread *t, struct walker *w, uint16_t *ret_status)
+{
+	w->stood = near_stood(target, t);
+	if (w->stood)
+		near_recall(target, t, w, ret_status);
+	else
+		w->stood = near_read_waiting(target, t, w, ret_status);
+	if (!w->stood)
+		return -EAGAIN;
+	t->taken = t->shadow = is_replaced(target, t, w);
+	return t->shadow ? 0 : prove_calls(target, w, t);
+}
+
 /* One attempt at one thread. */
 static void sample_thread(struct target *target, struct thread *t, struct walker *w)
 {
+	bool visited = near_stood(target, t); /* then the copy of the whole process has what it was later */
 	uint64_t weight_ns;
-	struct ran ran = {0};
 	uint16_t status = 0;
-	bool fresh = true;
-	int err = -EAGAIN;
+	int err;
 
 	if (!sample_is_due(target, t))
 		return;
 	weight_ns = sample_weight(target, t, w->now_ns);
-	w->exhausted = w->whole = false;
-	w->doubted = w->current = w->expected = 0;
-	if (near_stood(target, t)) {
-		fresh = false;
-		near_recall(target, t, w, &status);
-		t->taken = t->shadow = is_replaced(target, t, w);
-		err = t->shadow ? 0 : prove_calls(target, w, t, status, weight_ns);
-	}
-	w->stood = err == 0;
-	if (err == -EAGAIN && near_read_waiting(target, t, w, &status)) {
-		w->stood = true;
-		t->taken = t->shadow = is_replaced(target, t, w);
-		err = t->shadow ? 0 : prove_calls(target, w, t, status, weight_ns);
-	}
+	w->exhausted = false;
+	w->doubted = 0;
+	err = sample_standing(target, t, w, &status);
 	if (err == -EAGAIN) {
 		w->stood = false;
-		err = sample_running(target, t, w, weight_ns, fresh, &ran, &status);
+		err = sample_running(target, t, w, !visited, &status);
 	}
 	if (t->shadow)
 		return;
 	target->facts.attempts++;
-	if (err == -EAGAIN && ran.function)
-		err = owed_put_off(target, t, w, ran, weight_ns, &status);
 	t->taken = err == 0;
 	if (t->taken)
 		accept(target, t, w, status, weight_ns);
-	else if (err != -EINPROGRESS)
+	else
 		sample_lose(target, err, weight_ns);
 	thread_prune(t, target->tick);
-	if (ran.function && !(w->whole && !thread_is_apart(t)))
-		burst_look(target, t, w);
-	burst_learn(target, t, w);
 }
 
 static void count_tick(struct target *target, uint64_t now_ns)
@@ -273,28 +199,6 @@ static void begin_tick(struct target *target, struct walker *w)
 	codes_new_tick(target->codes);
 }
 
-/* Ticks that the data stack alone is enough for, up to the first that it is not. */
-static enum light take_lights(struct target *target, struct walker *w)
-{
-	uint32_t count = light_read(target, w);
-	enum light light = LIGHT_NOT;
-
-	for (uint32_t i = 0; i < count; i++) {
-		struct thread *t = target->awake[0];
-
-		if (i > 0)
-			begin_tick(target, w);
-		light = light_look(target, w, i);
-		if (light != LIGHT_TOLD)
-			break;
-		target->facts.attempts++;
-		special_note(target, t, w, t->run.status);
-		accept(target, t, w, t->run.status, sample_weight(target, t, w->now_ns));
-		count_tick(target, w->now_ns);
-	}
-	return light;
-}
-
 static int tick(struct target *target, uint64_t now_ns, uint64_t base_ns)
 {
 	struct walker w = {.abi = &target->proc.abi,
@@ -302,18 +206,13 @@ static int tick(struct target *target, uint64_t now_ns, uint64_t base_ns)
 	                   .codes = target->codes,
 	                   .edges = target->edges,
 	                   .resumed = &target->resumed,
-	                   .ends = &target->ends,
 	                   .now_ns = now_ns};
-	enum light light;
 	int err;
 
 	target->base_ns = base_ns;
 	begin_tick(target, &w);
-	light = !near_begin(target, &w) && !target->exact && !target_lists_are_due(target, now_ns) ? take_lights(target, &w) : LIGHT_NOT;
-	if (light == LIGHT_TOLD)
-		return 0;
-	now_ns = w.now_ns;
-	err = light == LIGHT_READ ? 0 : target_read(target, now_ns);
+	near_begin(target, &w);
+	err = target_read(target, now_ns);
 	if (err)
 		return err;
 	count_tick(target, now_ns);
@@ -333,8 +232,6 @@ static int tick(struct target *target, uint64_t now_ns, uint64_t base_ns)
 		else
 			sample_thread(target, target->awake[i], &w);
 	runs_retire_codes(target);
-	held_release(target, &w);
-	owed_lose_old(target, now_ns);
 	runs_close_due(target, now_ns);
 	if (!target->exact)
 		still_settle(target);

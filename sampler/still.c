@@ -172,8 +172,6 @@ bool still_proved(const struct target *target, const struct thread *t)
 	const struct interp *interp = target_interp(target, t->interp);
 	uint8_t bytes[GIL_BYTES_MAX];
 
-	if (near_stood(target, t))
-		return true;
 	return interp && can_stand(interp, t) &&
 	       remote_read(&target->remote, interp->gil, bytes, switches_at(abi) + 8) == 0 &&
 	       frame_u64(bytes, abi->gil_state.last_holder) == interp->gil_seen.holder &&
@@ -229,7 +227,7 @@ void still_settle(struct target *target)
 
 bool still_can_park(const struct target *target)
 {
-	if (target->held_count > 0 || target->owed_count > 0 || target->blind_ticks > 0 || target->awake_stale ||
+	if (target->blind_ticks > 0 || target->awake_stale ||
 	    target->t_passed_ns == 0)
 		return false;
 	for (uint32_t i = 0; i < target->awake_count; i++)

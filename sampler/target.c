@@ -8,8 +8,6 @@
 #include "base/clock.h"
 #include "sampler/core.h"
 #include "sampler/exact.h"
-#include "sampler/owed.h"
-#include "sampler/held.h"
 #include "sampler/selfstop.h"
 #include "sampler/turns.h"
 
@@ -67,11 +65,6 @@ void target_free(struct target *target)
 	plan_release(&target->again);
 	free(target->spare.frames);
 	free(target->first_copy.frames);
-	free(target->burst.stack.frames);
-	for (uint32_t i = 0; i < HELD_MAX; i++) {
-		free(target->held[i].stack.frames);
-		free(target->held[i].other.frames);
-	}
 	free(target->interps);
 	free(target->opcode_symbols);
 	remote_release(&target->remote);
@@ -143,8 +136,6 @@ int target_adopt(struct target *target, const struct sampler_options *options, s
 
 void target_finish(struct target *target, uint64_t now_ns, enum target_event event)
 {
-	held_end(target, NULL);
-	owed_lose(target, NULL);
 	for (uint32_t i = 0; i < target->thread_count; i++)
 		exact_end(target, target->threads[i], event != TARGET_DETACHED);
 	runs_settle(target);
@@ -183,7 +174,6 @@ void target_slim(struct target *target)
 	plan_slim(&target->again);
 	stack_slim(&target->spare);
 	stack_slim(&target->first_copy);
-	stack_slim(&target->burst.stack);
 	for (uint32_t i = 0; i < target->thread_count; i++)
 		thread_slim(target->threads[i]);
 }
@@ -267,7 +257,7 @@ int target_sample_once(struct target *target, struct ring *ring, const struct sa
 		take_late(target, &stopper, end_ns);
 		if (!stopper_is_waiting(&stopper))
 			selfstop_allow(&selfstop);
-		if ((all_lost(target) == lost && target->held_count == 0 && target->owed_count == 0 &&
+		if ((all_lost(target) == lost &&
 		     !any_waits(target)) ||
 		    clock_now_ns() >= end_ns)
 			break; /* each thread's stack has been whole */

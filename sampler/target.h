@@ -7,12 +7,10 @@
 #include <stdint.h>
 
 #include "base/clock.h"
-#include "sampler/burst.h"
 #include "sampler/callee.h"
 #include "sampler/codes.h"
 #include "sampler/discover.h"
 #include "sampler/edges.h"
-#include "sampler/ends.h"
 #include "sampler/mailbox.h"
 #include "sampler/near.h"
 #include "sampler/plan.h"
@@ -52,51 +50,6 @@ struct interp {
 	raddr_t gc_frame; /* then: the frame that started it; 0: the version does not tell, or none did */
 };
 
-/* Samples of one stack whose calls are not all known yet, kept until they are. */
-struct held {
-	uint32_t thread; /* id */
-	uint32_t count;
-	uint16_t status;
-	bool agreed;   /* as struct thread's, of the latest one */
-	bool one_copy; /* all frames lie on the data stack, and were read without interruption */
-	uint64_t tick; /* of the latest one */
-	uint64_t t_first_ns, t_last_ns, weight_ns;
-	struct pystack stack;
-	struct pystack other; /* the first whole one since with the same function innermost; empty: none yet */
-};
-
-#define HELD_MAX 512u
-
-/* Samples that wait for the next whole stack with a function innermost (owed.h). */
-struct owed {
-	uint32_t thread; /* id */
-	uint32_t count;
-	uint64_t function; /* a code object's content */
-	raddr_t frame;     /* to 3.10: where it ran */
-	uint64_t context;  /* what else was told of it, as owed.c has it; 0: nothing */
-	uint16_t status;
-	uint64_t t_first_ns, t_last_ns, weight_ns;
-	bool plain;  /* the thread has nothing outside the data stack */
-	bool beside; /* `through` does not have this function: it was the stack a moment after the latest sample */
-	struct pystack through; /* owned: what stands in for a stack that is not met: the part of one up to this function; depth 0: nothing */
-	uint32_t next; /* with the same hash of thread and function: its index, plus 1; 0: none */
-};
-
-#define OWED_MAX   2048u /* functions that are defined anew all the time are many */
-#define OWED_HEADS 1024u
-
-#define LIGHT_OF 8 /* of so many ticks one is whole: the status, and what else the thread state says, is of that one */
-
-/* Looks at the data stack alone, read together (light.h). */
-struct light_looks {
-	uint32_t most; /* so many are worth reading: mostly all of them tell */
-	uint32_t count;
-	uint32_t first[LIGHT_OF]; /* pieces: where the copies of each begin */
-	uint64_t t_begun_ns, took_ns;
-	uint64_t usual_ns[LIGHT_OF]; /* what the read of one, two … takes */
-	bool slow;                   /* this one took longer */
-};
-
 /* A process that has just been forked holds its parent's thread numbers until the kernel lets it run: the lists are read anew every 2 ms until then, this
  * many times. On C libraries that are not known it stays so. */
 enum { TIDS_SOUGHT_MAX = 50 };
@@ -117,10 +70,8 @@ struct target {
 	struct callees *callees; /* where frames lie on the heap; else NULL */
 	struct plan plan;        /* the whole process' */
 	struct plan again;       /* one thread's, read again */
-	struct light_looks light;
 	struct pystack spare;    /* a sample while its calls are being proved */
 	struct pystack first_copy;
-	struct burst burst;
 	struct near near;
 	struct interp *interps;
 	uint32_t interp_count;
@@ -152,25 +103,9 @@ struct target {
 	uint64_t due_ns;    /* next deadline */
 	uint32_t piece_gil;
 	raddr_t gil_holder; /* thread state, to 3.11 */
-	struct held held[HELD_MAX];
-	uint64_t held_keys[HELD_MAX]; /* hash of thread, status and stack of each */
-	uint64_t held_leaves
-		[HELD_MAX]; /* the functions innermost in each (content), while there is no other stack with it; else 0 */
-	uint32_t held_count;
-	uint64_t held_wanted; /* a bit for each of held_leaves, by hash; some more may be set */
-	uint32_t held_latest; /* index of the one that a sample was added to last */
 	struct resumed resumed;
-	struct ends ends;
-	struct owed owed[OWED_MAX];
-	uint32_t owed_heads[OWED_HEADS]; /* by hash of thread and function: index, plus 1; 0: none */
-	uint32_t owed_count;
-	uint32_t owed_through, owed_beside; /* so many of them have a stack that had this function, or was met beside it, to stand in */
-	uint32_t owed_plain;                /* so many are plain */
-	uint64_t t_owed_ns; /* when old ones were last looked for */
 	uint64_t random;
 	uint64_t edges_learnt; /* grows with each stack whose calls were learnt */
-	uint64_t t_judged_ns;
-	uint64_t edges_judged;  /* its value when held samples were last judged */
 	struct rec_facts facts; /* head unused until it is written */
 	uint32_t blind_ticks;   /* consecutive ones in which the lists made no sense */
 	uint64_t t_seen_ns;     /* the first of these, or the latest in which they did */
@@ -182,9 +117,6 @@ struct target {
 /* targetread.c: reads the threads that may have moved into target->plan, and the lists anew when they changed. 0; -ESRCH: it is gone; -ESTALE: its
  * memory makes no sense any more, as after exec; or another -errno. */
 int target_read(struct target *target, uint64_t now_ns);
-/* Whether the next such read is to compare the lists. */
-bool target_lists_are_due(const struct target *target, uint64_t now_ns);
-
 /* targetlist.c: the interpreters and threads that there are. */
 /* Reads the lists anew. 0, -EAGAIN (they were changing), -ESRCH. */
 int target_list(struct target *target, uint64_t now_ns);
@@ -222,14 +154,12 @@ uint64_t sample_most_ns(const struct target *target);
 uint64_t sample_weight(struct target *target, struct thread *t, uint64_t now_ns);
 /* Counts a sample as lost, by the error. */
 void sample_lose(struct target *target, int err, uint64_t weight_ns);
-/* The stack in t->seen is one that the thread had, between samples: what is owed to its innermost function is counted there. */
-void sample_pay(struct target *target, struct thread *t, struct walker *w);
 /* Whether the thread state is none of a thread of this process: fork() left it behind, or its thread does not run yet. */
 bool sample_is_gone(const struct target *target, const struct thread *t);
 /* Whether this tick has a sample of the thread state: its thread lives, and runs in it. */
 bool sample_is_due(const struct target *target, struct thread *t);
-/* Reads the thread once, as it moves, and judges the stack. 0, -EAGAIN, -EINPROGRESS (it is held, and will be counted), or another -errno. */
-int sample_moving(struct target *target, struct thread *t, struct walker *w, uint64_t weight_ns, uint16_t *ret_status);
+/* Reads the thread once, as it moves, and judges the stack. 0 or -errno. */
+int sample_moving(struct target *target, struct thread *t, struct walker *w, uint16_t *ret_status);
 
 /* runs.c: samples become records. */
 struct sample { /* one, or several of the same stack */
@@ -245,10 +175,6 @@ void run_add_merged(struct target *target, struct thread *t, struct pystack *mer
                     uint16_t flags, const struct sample *sample);
 /* One more sample of the latest stack. */
 void run_repeat(struct target *target, struct thread *t, const struct sample *sample);
-/* Samples of their own, out of the order of the thread's run: so many as `run` says, of this stack. */
-void run_add_other(struct target *target, struct thread *t, struct pystack *stack, struct run *run);
-/* The same for what was held, as this stack; lost, if its thread is no more. */
-void run_add_held(struct target *target, const struct held *held, struct pystack *stack);
 /* Writes the run in progress, if any. */
 void run_close(struct target *target, struct thread *t);
 void runs_close_all(struct target *target);
@@ -279,14 +205,5 @@ int target_adopt(struct target *target, const struct sampler_options *options, s
 void target_slim(struct target *target);
 /* Writes what is left, and that the target ended; gives all symbols back. */
 void target_finish(struct target *target, uint64_t now_ns, enum target_event event);
-
-#define TELL_BELOW_NS (4 * NS_PER_MS)
-
-/* What a sample's copy begins with. Unthrottled, what the thread state tells would cost more than all else (light.h). At low rates it is not needed, as most
- * ticks are on the target's CPU (near.h); and what it tells waits for stacks, for which a process that does little would have to be kept awake. */
-static inline enum plan_order target_plan_order(const struct target *target)
-{
-	return target->interval_ns > 0 && target->interval_ns < TELL_BELOW_NS ? PLAN_TELL : PLAN_SAMPLE;
-}
 
 #endif

@@ -9,9 +9,7 @@
 #include "base/clock.h"
 #include "sampler/current.h"
 #include "sampler/exact.h"
-#include "sampler/owed.h"
 #include "sampler/host.h"
-#include "sampler/held.h"
 #include "sampler/still.h"
 #include "sampler/pyobj.h"
 #include "sampler/target.h"
@@ -223,8 +221,6 @@ static void drop_last(struct target *target)
 {
 	struct thread *gone = target->threads[target->thread_count - 1];
 
-	held_end(target, gone); /* while it is in the list still, where its held samples look for it */
-	owed_lose(target, gone);
 	exact_end(target, gone, true);
 	run_close(target, gone);
 	thread_end(target, gone);

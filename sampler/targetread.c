@@ -32,7 +32,7 @@ static int read_all(struct target *target, bool watch, uint64_t now_ns)
 	if (abi->gil != GIL_INTERPRETER && target->proc.gil_current)
 		target->piece_gil = plan_add(&target->plan, target->proc.gil_current, 8);
 	for (uint32_t i = 0; !target->exact && i < target->awake_count; i++)
-		if (!thread_plan(target->awake[i], abi, &target->plan, target->tick, target_plan_order(target)))
+		if (!thread_plan(target->awake[i], abi, &target->plan, target->tick))
 			return -ENOMEM;
 	for (uint32_t i = 0; target->exact && watch && i < target->awake_count; i++)
 		thread_plan_state(target->awake[i], abi, &target->plan);
@@ -73,7 +73,7 @@ static int read_moved(struct target *target, bool watch, uint64_t now_ns)
 	return err;
 }
 
-bool target_lists_are_due(const struct target *target, uint64_t now_ns)
+static bool lists_are_due(const struct target *target, uint64_t now_ns)
 {
 	return now_ns - target->t_watched_ns >= WATCH_NS;
 }
@@ -87,7 +87,7 @@ static bool listing_is_due(const struct target *target, uint64_t now_ns)
 
 int target_read(struct target *target, uint64_t now_ns)
 {
-	bool watch = target_lists_are_due(target, now_ns);
+	bool watch = lists_are_due(target, now_ns);
 	int err = read_moved(target, watch, now_ns);
 
 	if (err || !watch)

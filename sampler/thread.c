@@ -10,8 +10,6 @@
 #define HEAP_MAX          20000u
 #define HEAP_MANY         12u /* heap frames; each costs up to 0.35 µs a sample, used or not */
 #define HEAP_KEEP_TICKS   256 /* so long one is read on without being used */
-#define HEAP_MISSES       32  /* of 256 */
-#define HEAP_GUESS_TICKS  16  /* … but for one in so many, which shows whether it still is */
 #define HEAP_FORGET_TICKS 2   /* so long where there are many */
 
 bool stack_push(struct pystack *stack, struct pyframe frame)
@@ -61,20 +59,9 @@ static bool plan_heap_frame(struct thread *t, const struct pyabi *abi, struct pl
 	return plan_add(plan, t->heap[k].frame, t->heap[k].bytes ? t->heap[k].bytes : (uint32_t)abi->frame.bytes) != PLAN_FULL;
 }
 
-/* Where the first look of a tick is torn too often, it is of the current frame's address only, and another one of what lies there. */
-static bool plan_heap(struct thread *t, const struct pyabi *abi, struct plan *plan, uint64_t tick, enum plan_order order)
+static bool plan_heap(struct thread *t, const struct pyabi *abi, struct plan *plan)
 {
-	bool guess = t->heap_misses < HEAP_MISSES || tick % HEAP_GUESS_TICKS == 0;
-
-	if ((order != PLAN_LEARN && guess) || t->heap_expected > t->heap_count)
-		t->heap_expected = 0;
-	t->copy.expected = t->heap_expected > 0 || (order != PLAN_LEARN && !guess);
-	t->copy.heap_count = t->copy.expected ? t->heap_expected : t->heap_count;
-	t->copy.heap_others = t->copy.expected ? t->heap_others : 0;
-	t->heap_expected = t->heap_others = 0;
-	t->copy.instant = PLAN_FULL;
-	if (order != PLAN_LEARN && t->copy.heap_count > 0)
-		t->copy.instant = plan_add(plan, t->tstate + (uint64_t)abi->tstate.frame, 8);
+	t->copy.heap_count = t->heap_count;
 	t->copy.heap = plan->count;
 	for (uint32_t i = 0; i < t->copy.heap_count; i++) {
 		if (!plan_heap_frame(t, abi, plan, i))
@@ -96,7 +83,6 @@ static bool plan_chunks(struct thread *t, struct plan *plan)
 static bool plan_head(struct thread *t, const struct pyabi *abi, struct plan *plan)
 {
 	t->copy.head = plan_add(plan, t->tstate, (uint32_t)abi->tstate.bytes);
-	t->copy.late_head = t->copy.head_first = false;
 	t->copy.cframes = plan->count;
 	t->copy.cframe_count = t->cframe_count;
 	for (uint32_t i = 0; i < t->cframe_count; i++)
@@ -110,66 +96,15 @@ static bool plan_head(struct thread *t, const struct pyabi *abi, struct plan *pl
 	return t->copy.head != PLAN_FULL;
 }
 
-bool thread_plan_stack(struct thread *t, struct plan *plan)
-{
-	t->copy = (struct copy){.head = PLAN_FULL};
-	return plan_chunks(t, plan);
-}
-
 void thread_plan_state(struct thread *t, const struct pyabi *abi, struct plan *plan)
 {
 	t->copy = (struct copy){.head = plan_add(plan, t->tstate, (uint32_t)abi->tstate.bytes)};
 }
 
-bool thread_read_state(struct thread *t, const struct pyabi *abi, struct plan *plan, const struct remote *remote)
-{
-	struct iovec pieces[1 + CFRAMES_MAX];
-	uint32_t count = 0;
-	int read;
-
-	pieces[count++] =
-		(struct iovec){.iov_base = (void *)(uintptr_t)t->tstate, .iov_len = (size_t)abi->tstate.bytes};
-	for (uint32_t i = 0; i < t->cframe_count; i++)
-		pieces[count++] = (struct iovec){
-			.iov_base = (void *)(uintptr_t)(t->cframes[i].frame + (uint64_t)abi->tstate.cframe_frame),
-			.iov_len = 8};
-	if (!plan_reserve(plan, (uint32_t)abi->tstate.bytes + (8 + PLAN_PADDING) * (CFRAMES_MAX + 1)))
-		return false;
-	t->copy.head = plan_put(plan, remote, pieces, count, PLAN_SINGLY, &read);
-	t->copy.late_head = true;
-	t->copy.cframes = t->copy.head + 1;
-	t->copy.cframe_count = t->cframe_count;
-	t->copy.item_count = 0;
-	t->copy.apart = (struct apart_copy){.frames = plan->count};
-	return t->copy.head != PLAN_FULL && read > 0;
-}
-
-/* The second copies of what is expected, behind the thread state. */
-static bool plan_heap_again(struct thread *t, const struct pyabi *abi, struct plan *plan)
-{
-	t->copy.again = 0;
-	if (!t->copy.expected || t->copy.heap_count == 0 || t->heap_doubts == 0)
-		return true;
-	t->heap_doubts--;
-	t->copy.again = plan->count;
-	for (uint32_t k = t->copy.heap_count; k-- > t->copy.heap_others && t->copy.heap_count - k <= HEAP_AGAIN;)
-		if (!plan_heap_frame(t, abi, plan, k))
-			return false;
-	return true;
-}
-
-bool thread_plan(struct thread *t, const struct pyabi *abi, struct plan *plan, uint64_t tick, enum plan_order order)
+bool thread_plan(struct thread *t, const struct pyabi *abi, struct plan *plan, uint64_t tick)
 {
 	if (abi->frames == FRAMES_HEAP)
-		return plan_heap(t, abi, plan, tick, order) && plan_head(t, abi, plan) && plan_heap_again(t, abi, plan) &&
-		       plan_chunks(t, plan);
-	if ((order == PLAN_TELL && t->looks >= FIRST_LOOKS && abi->tstate.cframe == ABSENT) ||
-	    (order != PLAN_LEARN && thread_is_apart(t))) {
-		if (!plan_head(t, abi, plan))
-			return false;
-		t->copy.head_first = true;
-		return plan_chunks(t, plan) && apart_plan(t->apart, plan, tick, &t->copy.apart);
-	}
+		return plan_heap(t, abi, plan) && plan_head(t, abi, plan) && plan_chunks(t, plan);
 	return plan_chunks(t, plan) && plan_head(t, abi, plan) && apart_plan(t->apart, plan, tick, &t->copy.apart);
 }
 
@@ -311,7 +246,6 @@ void thread_release(struct thread *t)
 	free(t->chunks);
 	free(t->apart);
 	free(t->heap);
-	free(t->heap_links);
 	free(t->seen.frames);
 	free(t->last.frames);
 	free(t->frames);

@@ -21,7 +21,6 @@
 #define CHUNK_NEXT  24u
 #define CFRAMES_MAX 8u
 #define ITEMS_MAX   8u
-#define HEAP_AGAIN  12u /* heap frames that are copied twice, from the innermost on */
 
 struct chunk { /* a piece of the data stack: 3.11+ */
 	raddr_t base;
@@ -40,8 +39,6 @@ struct heap_frame { /* a frame, or cframe, that a sample reads by itself */
 /* Where in a plan a thread's copy lies: indices of pieces. The guess may have grown since. */
 struct copy {
 	uint32_t head;
-	bool late_head; /* it was read by itself, behind the data stack: that they differ says little */
-	bool head_first; /* it was read before the data stack: they are of two instants, and judged as such (running.h) */
 	uint32_t cframes, cframe_count;
 	uint32_t items, item_count;
 	uint32_t chunks, chunk_count;
@@ -49,10 +46,6 @@ struct copy {
 	uint32_t same_bytes;  /* … and so much of the next one */
 	struct apart_copy apart;
 	uint32_t heap, heap_count; /* to 3.10 */
-	uint32_t heap_others;      /* the first so many of them are frames that the chain behind them may lie on instead */
-	uint32_t instant;          /* of the current frame's address before all else was copied; PLAN_FULL: it was not */
-	bool expected;             /* these are the chain that led to one frame, and what is not among them is not looked for */
-	uint32_t again;            /* … and HEAP_AGAIN of them were copied a second time from this piece on, innermost first; 0: they were not */
 };
 
 /* The piece that holds the copy of the k-th heap frame of the guess. */
@@ -101,11 +94,6 @@ struct thread {
 	uint32_t chunk_count, chunk_room;
 	struct heap_frame *heap; /* to 3.10: all frames, outermost first */
 	uint32_t heap_count, heap_room;
-	uint32_t heap_expected;       /* the next copy is of so many of them only; 0: of all; … */
-	uint32_t heap_others;         /* … then as struct copy's */
-	uint32_t heap_misses;         /* of the latest first looks in a tick, the part that was torn: of 256 */
-	uint32_t heap_doubts;         /* in so many copies of what is expected, each frame is copied twice, to learn their calls */
-	struct heap_link *heap_links; /* owned (heaplook.h); NULL: none yet */
 	struct apart *apart; /* owned; what lies outside the data stack (3.11+); NULL: nothing was met yet */
 
 	struct copy copy;
@@ -125,8 +113,6 @@ struct thread {
 		int64_t offset;          /* of the leaf */
 	} disagreement;
 	uint32_t looks;      /* walks of it, up to a bound */
-	uint32_t all_known;  /* looks to learn from (burst_learn()) in a row that showed no call that was not known, up to a bound */
-	bool learns;         /* one is made */
 	uint32_t stands;     /* so many walks in a row disagreed in the same way */
 	raddr_t left;        /* a frame above the leaf, or the leaf, that had been left; 0: none */
 	bool leaf_left;      /* the leaf had been left when it was copied, but not when its caller was */
@@ -176,12 +162,6 @@ struct thread {
 #define ON_SAME     32
 #define FIRST_LOOKS 64 /* at a thread: what lies outside its data stack is not known yet */
 
-enum plan_order {
-	PLAN_SAMPLE, /* where frames lie outside the data stack, the thread state comes first, and tells which function ran (running.h) */
-	PLAN_TELL,   /* the same; and since 3.13, where it names the current frame, it always does, after the first looks */
-	PLAN_LEARN,  /* it always comes behind the data stack: right before what it is to agree with */
-};
-
 /* Whether its stack has anything outside the data stack, now or lately, that comes and goes. The shims that a thread lies on as long as it runs, since 3.14 that of
  * Context.run() (Thread.run, Lib/threading.py), do not. */
 static inline bool thread_is_apart(const struct thread *t)
@@ -192,13 +172,9 @@ static inline bool thread_is_apart(const struct thread *t)
 /* Adds what this thread's sample must read and notes in t->copy where it will be. The data stack comes first, but for that: a line of
  * memory that was read stops the target for a moment when it next stores there, and what is copied in that moment is no random one.
  * Heap frames of versions that have no data stack are read outermost first, and what lies outside the data stack by address. False: out of memory. */
-bool thread_plan(struct thread *t, const struct pyabi *abi, struct plan *plan, uint64_t tick, enum plan_order order);
-/* Adds nothing but its data stack; after plan_read(), thread_read_state() reads what else a walk needs. False: out of memory, or it cannot
- * be read. */
-bool thread_plan_stack(struct thread *t, struct plan *plan);
+bool thread_plan(struct thread *t, const struct pyabi *abi, struct plan *plan, uint64_t tick);
 /* Adds nothing but its state, which tells whether it is in the list still. */
 void thread_plan_state(struct thread *t, const struct pyabi *abi, struct plan *plan);
-bool thread_read_state(struct thread *t, const struct pyabi *abi, struct plan *plan, const struct remote *remote);
 /* Puts the frames of t->seen first in the guess, outermost first. False: out of memory or bound. */
 bool thread_order_heap(struct thread *t, uint64_t tick);
 /* Notes that the heap frame at this address belongs to the guess. False: out of memory or bound. */

@@ -6,7 +6,6 @@
 
 #include "base/hash.h"
 #include "sampler/bytecode.h"
-#include "sampler/heaplook.h"
 #include "sampler/links.h"
 #include "sampler/record.h"
 
@@ -251,8 +250,6 @@ int walk_chain(struct walker *w, struct thread *t, raddr_t current)
 				apart_forget_none(t->apart, frame); /* the thread stands, and it is one now */
 			bytes = links_copy(w, t, frame, &copied);
 		}
-		if (t->copy.expected && (!bytes || steps > t->copy.heap_count))
-			return -EAGAIN; /* to go round in a circle takes frames of several moments */
 		if (!bytes) {
 			if (abi->frames == FRAMES_HEAP && !thread_want(t, frame, w->tick))
 				return -ENOMEM;
@@ -276,8 +273,6 @@ int walk_chain(struct walker *w, struct thread *t, raddr_t current)
 			err = chain_add(w, t, frame, bytes, called);
 			if (err < 0)
 				return err;
-			if (abi->frames == FRAMES_HEAP && above < HEAP_LINKED)
-				heaplook_note(t, frame, frame_previous(abi, bytes), frame_code(abi, bytes));
 			if (err == 0)
 				t->seen.frames[above].entry = w->entries - 1;
 			if (shown && err == 0)

@@ -8,7 +8,6 @@
 
 #include "sampler/codes.h"
 #include "sampler/edges.h"
-#include "sampler/ends.h"
 #include "sampler/plan.h"
 #include "sampler/pyabi/pyabi.h"
 #include "sampler/record.h"
@@ -22,7 +21,6 @@ struct walker {
 	struct codes *codes;
 	struct edges *edges; /* the calls that are known */
 	struct resumed *resumed;
-	struct ends *ends;
 	struct plan *plan; /* that holds the copy */
 	uint64_t tick;
 	uint64_t now_ns;
@@ -30,18 +28,7 @@ struct walker {
 	raddr_t doubted; /* code that an instruction pointer does not lie in: what is cached may be of an object before it. 0: none */
 	bool moves;           /* thread_moves() of the thread whose calls are asked about */
 	enum retry_cause why; /* the thread has to be read again */
-	bool light;           /* the thread state was not read: -EAGAIN where it is needed, or */
-	bool unclear;         /* it would have told whether a frame was left */
 	bool chase;           /* the chain of the current frame leads to what else would not be found */
-	raddr_t outside; /* the current frame, where it, or what it stands on, lies outside the data stack and was not found; else 0 */
-	raddr_t beyond; /* then: the code of the innermost frame in the copy of the data stack that C led on to; 0: none */
-	raddr_t current;  /* to 3.10: the frame that the thread state named in the latest look, … */
-	raddr_t expected; /* … and the one that the next look is made for; 0: none is known */
-	raddr_t ran;    /* the code of the function that ran, where that is told though the stack is not (running.h); 0: not told */
-	bool whole;      /* what was walked is a stack, though of another instant than that of which `ran` is told */
-	raddr_t resumer; /* where that is a generator's: the code of what had resumed it, on the data stack; 0: not known */
-	raddr_t place;   /* where that lies on the data stack: its frame; else 0 */
-	raddr_t generator_code; /* then: the code of the innermost generator below; 0: there is none */
 	bool refuted; /* the chain is none of a stack: by what its frames say of themselves, they did not call one another */
 	bool grew;     /* the guess has grown: reading again is worth while */
 	bool released; /* … and runs again: what is not in the copy is not to be had, and would be of another moment */

@@ -69,8 +69,6 @@ static int check_root_link(const struct climb *c, raddr_t link)
 
 	if (c->t->root_link_known && link == c->t->root_link)
 		return 0;
-	if (c->w->light)
-		return -EAGAIN;
 	for (int i = 0; at != 0 && at != end; i++) {
 		uint8_t bytes[PYABI_FRAME_MAX];
 
@@ -84,10 +82,10 @@ static int check_root_link(const struct climb *c, raddr_t link)
 	return 0;
 }
 
-/* Whether a frame called nothing, as the thread state says. Copied before, that is of another instant. */
+/* Whether a frame called nothing, as the thread state says. */
 static bool is_current(const struct climb *c, raddr_t frame)
 {
-	return c->current == frame && !c->t->copy.head_first;
+	return c->current == frame;
 }
 
 /* Whether C called a frame on the data stack through a shim that need not be read. Since 3.14 a frame that was left says so, to 3.13 one that C
@@ -98,7 +96,7 @@ static bool is_called_steadily(const struct climb *c, const uint8_t *bytes, radd
 }
 
 /* Does a data-stack frame called from `caller` begin here? Directly (from C, too, in 3.11), or through a shim that links to
- * the caller. -EAGAIN: a light look cannot tell. */
+ * the caller. */
 static int is_called_from(struct climb *c, const uint8_t *bytes, raddr_t caller, bool suspended)
 {
 	const struct pyabi *abi = c->w->abi;
@@ -117,8 +115,6 @@ static int is_called_from(struct climb *c, const uint8_t *bytes, raddr_t caller,
 		return 0;
 	/* C called it: then the thread state tells, since to 3.13 a dead one still looks like this. What looks like a frame can
 	 * be what is left of older ones that lay otherwise: it must at least execute code. */
-	if (c->w->light)
-		return -EAGAIN;
 	if (link == caller || is_current(c, caller))
 		return !is_current(c, caller);
 	if (!codes_find(c->w->codes, addr) &&
@@ -146,7 +142,6 @@ static bool is_left(const struct climb *c, uint32_t chunk, raddr_t frame, const 
 		return true;
 	if (!frame_is_interrupted(c->w->abi, bytes, code, offset))
 		return false;
-	c->w->unclear |= c->w->light;
 	return (c->current <= frame || c->current - of->base >= of->size_bytes);
 }
 
@@ -188,13 +183,6 @@ static bool was_alive(const struct climb *c, uint32_t chunk, raddr_t caller, con
 	return suspended && chunk == c->chunk && frame_previous(c->w->abi, bytes) == caller;
 }
 
-/* Whether it is shown: where the thread state was copied before, and names the current frame itself, that tells. */
-static bool counts_as_alive(const struct climb *c, raddr_t frame)
-{
-	return c->t->copy.head_first && c->w->abi->tstate.cframe == ABSENT ? c->current == frame
-	                                                                    : hash_u64(c->w->tick) % LEFT_OF != 0;
-}
-
 /* The generator's frame that links to `caller`, if it runs. One that has yielded since ran then. */
 static const uint8_t *running_generator(const struct climb *c, raddr_t caller, raddr_t *ret_frame)
 {
@@ -230,9 +218,7 @@ static bool is_torn(const struct climb *c, const uint8_t *bytes, raddr_t caller,
 /* The next frame above `caller`: its bytes and address, or NULL with *ret_err 0: the caller is the leaf. */
 static const uint8_t *next_frame(struct climb *c, raddr_t caller, bool suspended, raddr_t *ret_frame, int *ret_err)
 {
-	/* What lies on the data stack tells more than what links to it, where the thread state was copied before. */
-	bool last = c->t->copy.head_first && thread_in_chunks(c->t, caller);
-	const uint8_t *bytes = c->stood || last ? NULL : running_generator(c, caller, ret_frame), *left = NULL;
+	const uint8_t *bytes = c->stood ? NULL : running_generator(c, caller, ret_frame), *left = NULL;
 	const struct link *shim;
 	raddr_t left_frame = 0;
 
@@ -254,7 +240,7 @@ static const uint8_t *next_frame(struct climb *c, raddr_t caller, bool suspended
 			*ret_err = err;
 			return NULL;
 		}
-		if (err == 0 && bytes && !c->w->light) {
+		if (err == 0 && bytes) {
 			const uint8_t *generator = generator_below(c, k, at, bytes, caller, ret_frame);
 
 			if (generator)
@@ -275,9 +261,6 @@ static const uint8_t *next_frame(struct climb *c, raddr_t caller, bool suspended
 			left_frame = at;
 		}
 	}
-	bytes = last && !c->stood ? running_generator(c, caller, ret_frame) : NULL;
-	if (bytes)
-		return bytes;
 	/* A generator that C resumed lies behind a shim. */
 	shim = !is_current(c, caller) ? links_to(&c->links, true, caller) : NULL;
 	if (shim) {
@@ -285,7 +268,7 @@ static const uint8_t *next_frame(struct climb *c, raddr_t caller, bool suspended
 		if (bytes)
 			return bytes;
 	}
-	if (!left || !counts_as_alive(c, left_frame))
+	if (!left || hash_u64(c->w->tick) % LEFT_OF == 0)
 		left_frame = 0;
 	c->t->left = left_frame;
 	c->t->leaf_left = left_frame != 0;
@@ -326,7 +309,6 @@ static void fit_copy(const struct climb *c)
  * 1: it is the leaf; 0: its caller is; -EAGAIN: read again. */
 static int judge_suspended_leaf(const struct climb *c, raddr_t leaf, raddr_t caller)
 {
-	c->w->unclear |= c->w->light;
 	if (c->current == leaf || c->current == c->top)
 		return 1;
 	if (caller && c->current == caller)
@@ -380,33 +362,6 @@ static raddr_t skip_same(struct climb *c)
 	return frame;
 }
 
-/* What C called from the leaf cannot be reached, since a generator's frame between them was not copied: the code of the innermost frame that
- * lies behind the leaf and runs. 0: none does. */
-static raddr_t code_beyond(const struct climb *c)
-{
-	raddr_t frame = c->top, below = 0, found = 0;
-
-	for (;;) {
-		int err;
-		const uint8_t *bytes = chunk_frame(c, c->chunk, frame, &err);
-		raddr_t previous = bytes ? frame_previous(c->w->abi, bytes) : 0;
-		const struct code *code;
-
-		if (!bytes || frame_code(c->w->abi, bytes) == 0 ||
-		    (below ? previous != below : thread_in_chunks(c->t, previous)) || !frame_may_be(previous) ||
-		    life_of(c, c->chunk, frame, bytes) != LIFE_RUNS)
-			return found;
-		code = codes_find(c->w->codes, frame_code(c->w->abi, bytes));
-		if (!code) /* what older frames left behind */
-			return found;
-		found = code->addr;
-		if (below && !frame_is_suspended(c->w->abi, bytes, code))
-			return found;
-		below = frame;
-		frame += code->frame_bytes;
-	}
-}
-
 /* Whether the frame at the end of the data stack so far was called by this one, which lies outside. */
 static bool is_called_by(const struct climb *c, raddr_t caller)
 {
@@ -420,8 +375,6 @@ static bool is_called_by(const struct climb *c, raddr_t caller)
 /* The coroutine has gone on, and it cannot be told where it called what lies above it. */
 static int give_up(const struct climb *c)
 {
-	c->w->outside = c->current;
-	c->w->beyond = code_beyond(c);
 	c->w->why = RETRY_LINK;
 	return -EAGAIN;
 }
@@ -566,7 +519,6 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 	fit_copy(&c);
 	t->leads_on = t->seen.depth > 0 && code && code_is_indirect(code, t->seen.frames[t->seen.depth - 1].offset);
 	t->agreed = current == *ret_leaf || current == c.top;
-	w->beyond = t->leads_on && (!t->agreed || t->copy.head_first) ? code_beyond(&c) : 0;
 	t->late |= t->copy.apart.fetched_count > 0;
 	return 0;
 }

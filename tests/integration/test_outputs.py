@@ -160,7 +160,7 @@ class Outputs(cli.Folder):
         text = self.sampled("attach", self.target.pid, "-d", "0.5", "-o", "a.txt").stderr.decode()
         self.assertRegex(text, r"\Asampled: [\d,]+ samples of \d+ threads? in [\d.]+ m?s\n  process  %d, Python " % self.target.pid)
         self.assertRegex(text, r"\n  time     CPU [\d.]+ %, GIL held [\d.]+ %")
-        self.assertRegex(text, r"\n  on CPU +[\d.]+ %  \w+ +\S+busy\.py:\d+\n")
+        self.assertRegex(text, r"\n  on CPU +[\d.]+ %  \S+ +\S+busy\.py:\d+\n")
         self.assertRegex(text, r"\n  lost     ")
         for line in text.splitlines():
             self.assertLessEqual(len(line), 80)

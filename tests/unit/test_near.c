@@ -110,8 +110,6 @@ Test(near, each_tick_is_where_the_target_runs, .timeout = 20)
 		cr_expect_not(near_stood(target, &one), "there is no stack to be seen");
 		target->tick++;
 	}
-	cr_expect(near_serves(target, clock_now_ns()));
-	cr_expect_not(near_serves(target, clock_now_ns() + NS_PER_S));
 	near_leave(target);
 	cr_expect(affinity.at < 0);
 	end();

@@ -142,43 +142,8 @@ Test(plan, the_data_stack_is_read_first)
 	struct plan p = {0};
 
 	make_thread(&t);
-	cr_assert(thread_plan(&t, pyabi_table(3, 12), &p, 1, PLAN_SAMPLE));
+	cr_assert(thread_plan(&t, pyabi_table(3, 12), &p, 1));
 	cr_assert_lt(t.copy.chunks, t.copy.head);
-	cr_assert_not(t.copy.head_first);
-	plan_release(&p);
-	free(t.chunks);
-	free(t.apart);
-}
-
-/* Where frames lie outside the data stack, and wherever it is wanted, the thread state tells which function ran (running.h). */
-Test(plan, the_thread_state_is_read_before_what_it_tells_of)
-{
-	static struct thread t; /* large */
-	struct pyabi exact = *pyabi_table(3, 12);
-	struct plan p = {0};
-
-	exact.tstate.cframe = ABSENT;
-	make_thread(&t);
-	apart_note(t.apart, 0x20000, 88, 1);
-	cr_assert(thread_plan(&t, pyabi_table(3, 12), &p, 1, PLAN_SAMPLE));
-	cr_assert(t.copy.head_first);
-	cr_assert_lt(t.copy.head, t.copy.chunks);
-	cr_assert_lt(t.copy.chunks, t.copy.apart.frames);
-	cr_assert_eq(t.copy.apart.frame_count, 1);
-	plan_clear(&p);
-	cr_assert(thread_plan(&t, pyabi_table(3, 12), &p, 1, PLAN_TELL));
-	cr_assert(t.copy.head_first);
-	t.apart->count = 0;
-	plan_clear(&p);
-	t.looks = FIRST_LOOKS;
-	cr_assert(thread_plan(&t, &exact, &p, 1, PLAN_TELL));
-	cr_assert(t.copy.head_first);
-	plan_clear(&p);
-	cr_assert(thread_plan(&t, pyabi_table(3, 12), &p, 1, PLAN_TELL));
-	cr_assert_not(t.copy.head_first, "it does not name the current frame itself");
-	plan_clear(&p);
-	cr_assert(thread_plan(&t, pyabi_table(3, 12), &p, 1, PLAN_LEARN));
-	cr_assert_not(t.copy.head_first);
 	plan_release(&p);
 	free(t.chunks);
 	free(t.apart);

@@ -98,7 +98,8 @@ static void look(void)
 	walker.tick++;
 	codes_new_tick(walker.codes);
 	plan_clear(&plan);
-	cr_assert(thread_plan_stack(&thread, &plan));
+	thread.copy = (struct copy){.head = PLAN_FULL, .chunks = plan.count, .chunk_count = thread.chunk_count};
+	cr_assert_neq(plan_add(&plan, thread.chunks[0].base, thread.chunks[0].copy_bytes), PLAN_FULL);
 	cr_assert(plan_reserve(&plan, CHUNK_BYTES));
 	cr_assert_eq(plan_read(&plan, walker.remote), 0);
 	cr_assert_eq(walk_up(&walker, &thread, top, &leaf), 0);
