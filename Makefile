@@ -138,11 +138,6 @@ $(BUILD)/tests/tools/name_places: $(BUILD)/obj/tests/tools/name_places.o $(LIB_O
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(CFLAGS) $(SAN_FLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBS)
 
-# Prints by what names the code of a process calls, for tests.
-$(BUILD)/tests/tools/show_callnames: $(BUILD)/obj/tests/tools/show_callnames.o $(LIB_OBJ) $(BUILD)/flags
-	@mkdir -p $(@D)
-	$(call say,LD,$@)$(CC) $(CFLAGS) $(SAN_FLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBS)
-
 # Simulates processes for the history, for measuring.
 $(BUILD)/tests/tools/measure_history: $(BUILD)/obj/tests/tools/measure_history.o $(LIB_OBJ) $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -317,4 +312,4 @@ help: ## this list
 -include $(LIB_OBJ:.o=.d) $(DAEMON_OBJ:.o=.d) $(UNIT_OBJ:.o=.d) $(STRESS_OBJ:.o=.d) $(FUZZ_LIB_OBJ:.o=.d) \
 	$(FUZZ_SRC:%.c=$(FUZZ_OBJ_DIR)/%.d) $(FUZZ_OBJ_DIR)/tests/fuzz/common.d \
 	$(BUILD)/obj/tests/browser/make_profile.d $(BUILD)/obj/tests/oracle/truth.d $(BUILD)/obj/tests/tools/make_recording.d $(BUILD)/obj/tests/tools/measure_history.d \
-	$(BUILD)/obj/tests/tools/name_places.d $(BUILD)/obj/tests/tools/show_callnames.d
+	$(BUILD)/obj/tests/tools/name_places.d

@@ -15,7 +15,7 @@
 #define PLANNED_MAX 16u /* each costs some 0.25 µs */
 #define DOUBT_OF    8   /* of so many ticks, one looks for what proves calls: it costs a microsecond more */
 #define STEADY      8   /* readings */
-#define WAYS        4u  /* of the tables of links and states (base/ways.h) */
+#define WAYS        4u  /* of the tables of links (base/ways.h) */
 #define NONE_TICKS  16  /* so long what was no frame is not looked at again; a coroutine may begin there soon */
 
 bool apart_in_doubt(const struct apart *apart, uint64_t tick)
@@ -169,8 +169,6 @@ void apart_note_link(struct apart *apart, struct apart_link link)
 		if (link.steady < STEADY)
 			link.steady++;
 	}
-	if (set[way].frame == link.frame)
-		link.former = set[way].code == link.code ? set[way].former : set[way].code;
 	ways_make_first(set, sizeof(*set), way);
 	set[0] = link;
 }
@@ -190,37 +188,6 @@ bool apart_is_steady(const struct apart *apart, raddr_t shim, raddr_t caller)
 	struct apart_link link = apart ? apart_link(apart, shim) : (struct apart_link){0};
 
 	return link.shim && link.previous == caller && link.steady == STEADY;
-}
-
-static bool is_of(const struct apart_state *state, raddr_t generator, raddr_t end, raddr_t code)
-{
-	return state->generator == generator && state->end == end && state->code == code;
-}
-
-static uint64_t hash_state(raddr_t generator, raddr_t end, raddr_t code)
-{
-	return hash_combine(hash_combine(generator, end), code);
-}
-
-void apart_note_state(struct apart *apart, struct apart_state state)
-{
-	struct apart_state *set = &apart->states[ways_set(hash_state(state.generator, state.end, state.code), APART_STATES, WAYS)];
-	uint32_t way = 0;
-
-	while (way < WAYS - 1 && !is_of(&set[way], state.generator, state.end, state.code))
-		way++;
-	ways_make_first(set, sizeof(*set), way);
-	set[0] = state;
-}
-
-struct apart_state apart_state(const struct apart *apart, raddr_t generator, raddr_t end, raddr_t code)
-{
-	const struct apart_state *set = &apart->states[ways_set(hash_state(generator, end, code), APART_STATES, WAYS)];
-
-	for (uint32_t way = 0; way < WAYS; way++)
-		if (is_of(&set[way], generator, end, code))
-			return set[way];
-	return (struct apart_state){0};
 }
 
 void apart_note_none(struct apart *apart, raddr_t addr, uint64_t tick)

@@ -17,7 +17,6 @@
 #define APART_FRAME_MAX 1024u /* of one that is larger, so much is read: what it awaits lies at the end of what it uses */
 #define APART_NO_FRAME 256u
 #define APART_LINKS    1024u
-#define APART_STATES   1024u
 
 struct apart_frame {
 	raddr_t frame;
@@ -33,30 +32,17 @@ struct apart_none { /* what was read and was no frame */
 
 struct apart_link { /* what a frame last linked back to */
 	raddr_t frame, previous;
-	raddr_t code;   /* that it executes; … */
-	raddr_t former; /* … and another one's that lay there before; 0: none is known */
 	uint32_t bytes; /* of the frame */
 	bool shim;      /* it is one */
 	uint8_t steady; /* so many readings in a row found it linked so; up to what apart_is_steady() asks for */
-};
-
-/* What was seen of a generator while the data stack ended there: its top tells what had resumed it, and whether it has called something, since
- * frames differ in size. */
-struct apart_state {
-	raddr_t generator, end;
-	raddr_t code;          /* of the generator; 0: nothing is known */
-	raddr_t resumer;       /* the code of what had resumed it, on the data stack, … */
-	raddr_t resumer_frame; /* … and its frame */
-	bool called;           /* a function that it called runs above */
 };
 
 struct apart {
 	uint32_t doubts;                         /* in so many looks more it is looked for what proves their calls */
 	struct apart_frame frames[APART_FRAMES]; /* by address */
 	uint32_t count;
-	struct apart_link links[APART_LINKS]; /* by address; the latest few of a hash, as of the states below */
+	struct apart_link links[APART_LINKS]; /* by address; the latest few of a hash */
 	struct apart_none none[APART_NO_FRAME]; /* by address; a later one takes the place of an earlier one */
-	struct apart_state states[APART_STATES]; /* by generator, end and code: one object lies where another lay, deeper or less deep */
 };
 
 /* Where in a plan the copies lie. */
@@ -91,9 +77,6 @@ void apart_note_link(struct apart *apart, struct apart_link link);
 struct apart_link apart_link(const struct apart *apart, raddr_t frame);
 /* Whether a shim is known to lie there, and the latest readings all found it on top of this frame. */
 bool apart_is_steady(const struct apart *apart, raddr_t shim, raddr_t caller);
-/* Remembers a state of a generator; and the one that is remembered, or zeros. */
-void apart_note_state(struct apart *apart, struct apart_state state);
-struct apart_state apart_state(const struct apart *apart, raddr_t generator, raddr_t end, raddr_t code);
 /* Remembers for some ticks that what lies there is no frame; forgets it; and whether that is remembered. */
 void apart_note_none(struct apart *apart, raddr_t addr, uint64_t tick);
 void apart_forget_none(struct apart *apart, raddr_t addr);

@@ -4,7 +4,6 @@
 
 #include "base/hash.h"
 #include "sampler/bytecode.h"
-#include "sampler/codenames.h"
 
 #define COUNT_TICKS    16   /* one stack in so many is counted */
 #define ADJACENT_BYTES 4096 /* a frame is smaller, with few exceptions */
@@ -48,12 +47,8 @@ static bool site_can_call(const struct call *call)
 static bool is_foreign(const struct call *call)
 {
 	const struct place *place = call->context;
-	const struct code *code;
 
-	if (!place->caller || !place->caller[1].generator)
-		return false;
-	code = codes_find(place->w->codes, place->caller->code);
-	return place->caller[1].foreign || (code && place->callee && codenames_excludes(code, place->caller->offset, place->callee));
+	return place->caller && place->caller[1].generator && place->caller[1].foreign;
 }
 
 /* The same, whatever was seen: a copy can be torn in the same way again and again. */
@@ -131,7 +126,6 @@ static bool each_call(const struct walker *w, const struct pystack *stack, uint3
 			                    .pair = i > 0 ? hash_combine(content, caller) | 1 : 0,
 			                    .seldom = caller_code && code_calls_seldom(caller_code, stack->frames[i - 1].offset),
 			                    .given = !caller_code || caller_code->given,
-			                    .placed = stack->frames[i].placed,
 			                    .handed = stack->frames[i].handed,
 			                    .can_be = i > 0 && stack->frames[i].direct ? can_have_called : NULL,
 			                    .context = &place,
@@ -165,43 +159,9 @@ static bool call_known(void *context, const struct call *call)
 	return edges_has(context, call->key) || edges_has_always(context, call);
 }
 
-/* Whether the caller says itself that it calls the callee there, by its name. */
-static enum named named_of(const struct call *call)
-{
-	const struct place *place = call->context;
-	struct code *code = place->caller ? codes_find(place->w->codes, place->caller->code) : NULL;
-
-	return code && place->callee && has_site(call)
-	               ? codenames_calls(place->w->codes, place->w->abi, place->w->remote, code, place->caller->offset,
-	                                 place->callee, place->caller[1].generator)
-	               : NAMED_NOT;
-}
-
 static bool call_known_apart(void *context, const struct call *call)
 {
-	return edges_has(context, call->key) || edges_has_single(context, call) ||
-	       (call->placed && !call->given && edges_has_no_other(context, call)) || named_of(call) == NAMED_SINGLE;
-}
-
-static bool site_known(void *context, const struct call *call)
-{
-	return edges_has(context, call->site);
-}
-
-/* Whether its caller stands at a call. What operators, attributes, `with` or a finalizer run would have to be seen more often to be believed. */
-static bool is_at_call(const struct call *call)
-{
-	const struct place *place = call->context;
-	const struct code *code = place->caller ? codes_find(place->w->codes, place->caller->code) : NULL;
-
-	return !code || (place->caller->stored && place->called == CALLED_BY_C) || code_calls(code, place->caller->offset) ||
-	       code_resumes(code, place->caller->offset);
-}
-
-static bool call_rare(void *context, const struct call *call)
-{
-	return edges_has(context, call->key) || (edges_is_rare(context, call) && has_site(call) && is_at_call(call) &&
-	                                          (!call->can_be || call->can_be(call)));
+	return edges_has(context, call->key) || edges_has_single(context, call);
 }
 
 /* Of one that is known nothing is learnt; to ask what its site says can take two reads. */
@@ -233,26 +193,6 @@ static bool sight_once(void *context, const struct call *call)
 bool calls_are_known(const struct walker *w, const struct pystack *stack, uint32_t from, struct edges *edges)
 {
 	return each_call(w, stack, from, stack->depth, edges, stack->apart ? call_known_apart : call_known);
-}
-
-bool calls_have_known_sites(const struct walker *w, const struct pystack *stack, struct edges *edges)
-{
-	return each_call(w, stack, 0, stack->depth, edges, site_known);
-}
-
-static bool call_not_false(void *context, const struct call *call)
-{
-	return !edges_is_false(context, call);
-}
-
-bool calls_have_false(const struct walker *w, const struct pystack *stack, struct edges *edges)
-{
-	return !each_call(w, stack, 0, stack->depth, edges, call_not_false);
-}
-
-bool calls_are_rare(const struct walker *w, const struct pystack *stack, struct edges *edges)
-{
-	return each_call(w, stack, 0, stack->depth, edges, call_rare);
 }
 
 bool calls_sight(const struct walker *w, const struct pystack *stack, uint32_t count, struct edges *edges)
@@ -330,7 +270,7 @@ static bool sight_proven(void *context, const struct call *call)
 	s->outside |= place->caller && place->caller[1].generator;
 	s->unproven |= s->outside && !call->proven;
 	if (call->proven && !(call->given && s->unproven) && has_site(call) && (!call->can_be || call->can_be(call)))
-		s->learnt |= edges_sight_proven(s->edges, call, named_of(call) != NAMED_NOT, s->now_ns);
+		s->learnt |= edges_sight_proven(s->edges, call, s->now_ns);
 	return true;
 }
 
@@ -340,14 +280,6 @@ bool calls_sight_proven(const struct walker *w, const struct pystack *stack, str
 
 	each_call(w, stack, 0, stack->depth, &s, sight_proven);
 	return s.learnt;
-}
-
-bool calls_know_pair(const struct walker *w, raddr_t caller, raddr_t callee, const struct edges *edges)
-{
-	const struct code *from = codes_find(w->codes, caller), *to = codes_find(w->codes, callee);
-
-	return edges_has(edges, hash_combine(codes_content(w->codes, callee), codes_content(w->codes, caller)) | 1) ||
-	       (from && to && codenames_resumes(from, to));
 }
 
 static bool sight_left(void *context, const struct call *call)

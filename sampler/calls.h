@@ -8,10 +8,8 @@
 
 #include "sampler/walk.h"
 
-/* Whether all calls of a stack, from that of frame `from` on, are in the set; whether all its callers stand where some call
- * was once seen. For frames on the data stack; of others heapcalls.h knows. */
+/* Whether all calls of a stack, from that of frame `from` on, are in the set. */
 bool calls_are_known(const struct walker *w, const struct pystack *stack, uint32_t from, struct edges *edges);
-bool calls_have_known_sites(const struct walker *w, const struct pystack *stack, struct edges *edges);
 /* Those of the `count` outermost frames were seen alike once more. True: one has become known. */
 bool calls_sight(const struct walker *w, const struct pystack *stack, uint32_t count, struct edges *edges);
 
@@ -21,10 +19,6 @@ bool calls_sight_once(const struct walker *w, const struct pystack *stack, struc
 bool calls_know_left(const struct walker *w, const struct pystack *stack);
 /* They were seen while the thread stood. */
 void calls_learn(const struct walker *w, const struct pystack *stack, struct edges *edges);
-/* One of them is none, by all that was seen of its parts: the copy is torn. */
-bool calls_have_false(const struct walker *w, const struct pystack *stack, struct edges *edges);
-/* Nothing speaks against those that are not known. */
-bool calls_are_rare(const struct walker *w, const struct pystack *stack, struct edges *edges);
 /* All stacks of the first ticks are counted: what is learnt then is compared with few. */
 #define CALLS_FIRST_TICKS 4096u
 
@@ -34,8 +28,6 @@ void calls_count(const struct walker *w, const struct pystack *stack, struct edg
  * were seen so once more, whoever led to them. True: one has become known. */
 bool calls_sight_adjacent(const struct walker *w, const struct pystack *stack, const struct pystack *other,
                           uint32_t from, struct edges *edges);
-/* Whether the one function is known to call the other, from whatever place. */
-bool calls_know_pair(const struct walker *w, raddr_t caller, raddr_t callee, const struct edges *edges);
 /* The calls of this stack that were proven while it was read were seen once more. True: one has become known. */
 bool calls_sight_proven(const struct walker *w, const struct pystack *stack, struct edges *edges);
 

@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "sampler/bytecode.h"
-#include "sampler/codenames.h"
 #include "sampler/frames.h"
 #include "sampler/pyobj.h"
 #include "sampler/record.h"
@@ -27,10 +26,7 @@
 #define RECHECK_NS (100 * NS_PER_MS)
 #define YOUNG_NS   (1 * NS_PER_S)
 #define DYNAMIC_NS (10 * NS_PER_S)
-/* CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR (Include/code.h) */
-#define CO_COROUTINE  0x80
-#define CO_NESTED     0x10
-#define CO_GENERATORS (0x20 | CO_COROUTINE | 0x200)
+#define CO_COROUTINE 0x80 /* Include/code.h */
 #define POOL_BYTES (1u << 16) /* of obmalloc, at most: blocks of one have addresses that differ in lower bits only */
 #define NO_CODE_NS (50 * NS_PER_MS) /* so long an address is not tried again */
 
@@ -85,8 +81,6 @@ static void code_free(struct code *code)
 	free(code->seldom);
 	free(code->plain);
 	free(code->indirect);
-	free(code->sites);
-	free(code->callnames);
 	free(code);
 }
 
@@ -388,29 +382,8 @@ static int read_symbol(struct codes *c, const struct remote *r, const uint8_t *h
 	code->content = hash_bytes(code->content, file, text.file_bytes);
 	if (name_cut || file_cut)
 		text.flags |= SYMBOL_CUT;
-	if (!name_cut && !(text.flags & SYMBOL_UNREADABLE))
-		codenames_note(code, name, text.name_bytes);
 	code->symbol = symtab_intern(c->symbols, &text);
 	return code->symbol ? 0 : -ENOMEM;
-}
-
-/* Where it calls and from which slots. Without memory, or where the bytecode cannot be read, none is known. */
-static void read_sites(const struct codes *c, const struct remote *r, const uint8_t *head, struct code *code)
-{
-	int32_t stacksize = frame_i32(head, c->abi->code.stacksize);
-	uint8_t *bytes;
-	int count = 0;
-
-	if (c->abi->frames != FRAMES_HEAP || code->bytecode_bytes > SCANNED_MAX || stacksize < 0)
-		return;
-	bytes = malloc(code->bytecode_bytes);
-	if (bytes && remote_read(r, code->bytecode, bytes, code->bytecode_bytes) == 0)
-		count = callsites_find_all(c->abi, bytes, code->bytecode_bytes, (uint32_t)stacksize, &code->sites);
-	for (int i = 0; i < count; i++)
-		if (code->sites[i].end > code->stack_slots)
-			code->stack_slots = code->sites[i].end;
-	code->site_count = count > 0 ? (uint32_t)count : 0;
-	free(bytes);
 }
 
 static int read_head(const struct codes *c, const struct remote *r, raddr_t addr, uint8_t *head)
@@ -454,20 +427,14 @@ static int decode(struct codes *c, const struct remote *r, raddr_t addr, struct 
 	if (abi->code.version != ABSENT)
 		code->version = (uint32_t)frame_i32(head, abi->code.version);
 	if (abi->code.flags != ABSENT) {
-		code->is_nested = (frame_i32(head, abi->code.flags) & CO_NESTED) != 0;
-		code->is_generator = (frame_i32(head, abi->code.flags) & CO_GENERATORS) != 0;
 		code->is_coroutine = (frame_i32(head, abi->code.flags) & CO_COROUTINE) != 0;
 	}
-	if (abi->code.consts != ABSENT)
-		code->consts = frame_u64(head, abi->code.consts);
-	code->names = frame_u64(head, abi->code.names);
 	first_line = frame_i32(head, abi->code.firstlineno);
 	code->first_line = first_line > 0 ? (uint32_t)first_line : 0;
 	err = read_extent(c, r, head, code);
 	if (err)
 		return err;
 	bytecode_read(c->abi, r, code);
-	read_sites(c, r, head, code);
 	read_lines(c, r, frame_u64(head, abi->code.linetable), code);
 	err = read_symbol(c, r, head, code);
 	if (err)
@@ -480,12 +447,12 @@ static int decode(struct codes *c, const struct remote *r, raddr_t addr, struct 
 	return 0;
 }
 
-bool codes_may_decode(const struct codes *c)
+static bool may_decode(const struct codes *c)
 {
 	return c->decode_ns <= DECODE_NS || c->decode_first_ns <= DECODE_FIRST_NS;
 }
 
-void codes_decoded(struct codes *c, uint64_t started_ns)
+static void decoded(struct codes *c, uint64_t started_ns)
 {
 	uint64_t took_ns = clock_now_ns() - started_ns;
 
@@ -500,7 +467,7 @@ int codes_load(struct codes *c, const struct remote *r, raddr_t addr, uint64_t n
 	struct code *code;
 	int err;
 
-	if (!codes_may_decode(c))
+	if (!may_decode(c))
 		return -ENOSPC;
 	if (no_code->addr == addr && now_ns - no_code->seen_ns < NO_CODE_NS)
 		return -EPROTO;
@@ -514,7 +481,7 @@ int codes_load(struct codes *c, const struct remote *r, raddr_t addr, uint64_t n
 		return -ENOMEM;
 	started_ns = clock_now_ns();
 	err = decode(c, r, addr, code);
-	codes_decoded(c, started_ns);
+	decoded(c, started_ns);
 	if (err) {
 		code_free(code);
 		if (err == -EFAULT)

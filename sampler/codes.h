@@ -8,8 +8,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "sampler/callnames.h"
-#include "sampler/callsites.h"
 #include "sampler/linetable.h"
 #include "sampler/pyabi/pyabi.h"
 #include "sampler/remote.h"
@@ -20,8 +18,6 @@ struct code {
 	raddr_t bytecode; /* address of the first instruction */
 	uint32_t bytecode_bytes;
 	uint32_t frame_bytes;     /* from a frame of it to the end of its value stack; to 3.10 0 until one was met */
-	bool is_nested;           /* made inside of a function: its functions come and go */
-	bool is_generator;        /* to call its functions makes a generator or a coroutine, and runs no frame of it; false from 3.12 on: not asked */
 	bool is_coroutine;        /* to call them makes a coroutine; false from 3.12 on, too */
 	bool given;               /* it calls what it was given, or has computed, not only globals and attributes: 3.11+; true where that is not known */
 	uint32_t traceable_bytes; /* a frame before this offset has not begun: 3.11+ */
@@ -41,19 +37,7 @@ struct code {
 	uint8_t *plain; /* owned; a bit for each unit at which no Python code runs (plain_opcodes); NULL: not known */
 	uint8_t *
 		indirect; /* owned; a bit for each unit at which C, or a generator's resumption, was seen to lead on to a frame */
-	struct callsite *sites; /* owned; by offset; to 3.10 */
-	uint32_t site_count;
-	uint32_t stack_slots; /* of the value stack that they use */
-	uint64_t caller;      /* where frames of it were called from: a hash of code and instruction; 0: not seen yet */
-	uint32_t caller_seen; /* so often, and never from anywhere else */
-	bool callers_differ;
 	uint32_t version;  /* co_version, which is that of its functions, too: 3.12+; 0: none */
-	raddr_t consts;    /* co_consts: 3.11+ */
-	raddr_t names;     /* co_names */
-	uint32_t name, owner; /* codenames_note(): callname_hash() of the last part of its qualified name, and of the part before it; 0: there is none, or it is too long */
-	struct callname *callnames; /* owned; what it calls by name, once it was asked for */
-	uint32_t callname_count;
-	bool callnames_read;
 	uint64_t identity; /* hash of the words that tell this code object from the next at its address */
 	uint64_t content;  /* hash of what it says: name, file, lines, length: equal for one that is compiled again */
 	uint64_t loaded_ns;
@@ -91,9 +75,6 @@ void codes_drop_retired(struct codes *codes);
  * of freed code objects, read after the sample: unchanged, all that was true is true still. 0: the version has none; then
  * what was seen a short while ago, or lies in a process that lately freed code, is compared every time. */
 bool codes_need_recheck(const struct codes *codes, const struct code *code, uint64_t generation, uint64_t now_ns);
-/* Whether there is time left for decoding in this tick; and that some was used, since then, for what is decoded elsewhere (codenames.h). */
-bool codes_may_decode(const struct codes *codes);
-void codes_decoded(struct codes *codes, uint64_t started_ns);
 /* A new tick begins: decoding may again take up to its bound. */
 void codes_new_tick(struct codes *codes);
 
@@ -134,22 +115,6 @@ static inline bool code_is_indirect(const struct code *code, int64_t offset)
 
 /* Notes that it has. Without memory nothing is noted. */
 void code_mark_indirect(struct code *code, int64_t offset);
-
-#define CALLER_SIGHTINGS 32
-
-/* Notes from where a frame of it was called. */
-static inline void code_called_from(struct code *code, uint64_t caller)
-{
-	code->callers_differ |= code->caller_seen > 0 && code->caller != caller;
-	code->caller = caller;
-	code->caller_seen += code->caller_seen < CALLER_SIGHTINGS;
-}
-
-/* Whether there is one place only from which it is called, as far as is known. */
-static inline bool code_has_one_caller(const struct code *code)
-{
-	return !code->callers_differ && code->caller_seen >= CALLER_SIGHTINGS;
-}
 
 static inline uint32_t code_line(const struct code *code, int64_t offset)
 {

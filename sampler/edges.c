@@ -29,9 +29,6 @@
 #define ALIKE_SHARE 100
 #define EARLY_SHARE 16
 #define EARLY_SEEN  400
-#define PLENTY      64 /* a site and a callee that were seen so often, and a share below FALSE_SHARE: not a call */
-#define FALSE_SHARE 10
-#define RARE_SHARE  2
 /* Where one site calls several functions in turn, or one is called from many, each is its callee by so many sightings in single copies, the callable on the caller's value stack, if that is
  * nearly all that was seen of the callee with this caller, at whatever site. */
 #define HANDED_SIGHTINGS 16
@@ -285,30 +282,6 @@ bool edges_has_single(const struct edges *e, const struct call *call)
 	return call->given ? edges_has_always(e, call) : is_alone(e, call);
 }
 
-bool edges_has_no_other(const struct edges *e, const struct call *call)
-{
-	return !calls_another(e, call) && !edges_has(e, several_of(call));
-}
-
-bool edges_sight_key(struct edges *e, uint64_t key, uint64_t now_ns)
-{
-	struct pending *pending;
-
-	if (edges_has(e, key))
-		return false;
-	pending = get_pending(e, key, now_ns);
-	if (++pending->sightings < EDGE_SIGHTINGS)
-		return false;
-	*pending = (struct pending){0};
-	add(e, key);
-	return true;
-}
-
-void edges_learn_key(struct edges *e, uint64_t key)
-{
-	add(e, key);
-}
-
 static uint64_t alike_needed(uint64_t seen)
 {
 	return EDGE_SIGHTINGS + seen / ALIKE_SHARE + (seen < EARLY_SEEN ? seen : EARLY_SEEN) / EARLY_SHARE;
@@ -340,7 +313,7 @@ bool edges_sight(struct edges *e, const struct call *call, uint64_t now_ns)
 	return enough;
 }
 
-bool edges_sight_proven(struct edges *e, const struct call *call, bool named, uint64_t now_ns)
+bool edges_sight_proven(struct edges *e, const struct call *call, uint64_t now_ns)
 {
 	uint32_t all = ++*proven_of(e, call);
 	/* What a caller was not given it calls whoever called it. */
@@ -352,7 +325,7 @@ bool edges_sight_proven(struct edges *e, const struct call *call, bool named, ui
 	pending = get_pending(e, key, now_ns);
 	if (pending->proven < UINT16_MAX)
 		pending->proven++;
-	if (pending->proven < (named ? 1 : alike_needed(all)))
+	if (pending->proven < alike_needed(all))
 		return false;
 	*pending = (struct pending){0};
 	edges_learn(e, call);
@@ -426,30 +399,6 @@ bool edges_sight_left_single(struct edges *e, const struct call *call, uint64_t 
 	return edges_has(e, call->key) || edges_has_single(e, call);
 }
 
-bool edges_is_false(const struct edges *e, const struct call *call)
-{
-	uint64_t seen = seen_of(e, call);
-	const struct pending *pending;
-
-	if (seen < PLENTY || edges_has(e, call->key))
-		return false;
-	pending = find_pending(e, call->key);
-	return !pending || pending->singles * (uint64_t)FALSE_SHARE < seen;
-}
-
-bool edges_is_rare(const struct edges *e, const struct call *call)
-{
-	const struct pending *pending = find_pending(e, call->key);
-	bool never_calls =
-		call->seldom || (e->counts[call->site & (room_of(e, COUNTS) - 1)] >= SHARE_SIGHTINGS && !edges_has(e, call->site));
-
-	if (edges_has(e, call->key))
-		return true;
-	if (!pending || pending->singles == 0 || never_calls || is_called_elsewhere(e, call))
-		return false;
-	return calls_another(e, call) ? is_handed(e, call, pending, 1) : pending->singles * (uint64_t)RARE_SHARE >= seen_of(e, call);
-}
-
 void edges_count(struct edges *e, uint64_t part, uint32_t weight, uint64_t now_ns)
 {
 	if (now_ns - e->halved_ns > HALVE_NS) {
@@ -486,15 +435,6 @@ uint32_t edges_tally(struct edges *e, uint64_t key, uint32_t least)
 	ways_make_first(set, sizeof(*set), way);
 	set[0] = tally;
 	return tally.count;
-}
-
-void edges_untally(struct edges *e, uint64_t key)
-{
-	struct tally *set = tallies_of(e, key);
-
-	for (uint32_t way = 0; way < TALLY_WAYS; way++)
-		if (set[way].key == key)
-			set[way].count = 0;
 }
 
 uint32_t edges_tallied(const struct edges *e, uint64_t key)

@@ -25,7 +25,6 @@ struct call {
 	uint64_t pair; /* the caller's function and the callee, wherever in it that is called; 0: there is no caller */
 	bool seldom;   /* where it stands, mostly nothing is called */
 	bool given;    /* the caller's code calls, or awaits, what it was given: that can depend on who called it */
-	bool placed;   /* the caller calls or awaits it from there only */
 	bool handed;   /* the caller's value stack has the callee for this call, as it was copied with it */
 	bool proven;   /* the callee was its caller's while both were read, if not of the frames below them */
 	bool adjacent; /* caller and callee were copied in one piece */
@@ -46,14 +45,11 @@ bool edges_has(const struct edges *edges, uint64_t key);
 bool edges_sight(struct edges *edges, const struct call *call, uint64_t now_ns);
 /* The same for the call alone, whoever led to it. */
 bool edges_sight_edge(struct edges *edges, const struct call *call, uint64_t now_ns);
-/* The same for a key of any kind, whatever its share. */
-bool edges_sight_key(struct edges *edges, uint64_t key, uint64_t now_ns);
-/* Seen to be its caller's callee before and behind the reading of the caller. True: known, by its share of all that was seen so of the callee, or, where
- * the caller calls it by its name there (`named`), at once; where the caller was not given what it calls, whoever led to it. */
-bool edges_sight_proven(struct edges *edges, const struct call *call, bool named, uint64_t now_ns);
-/* Seen while nothing moved: known. The same for a key of any kind. */
+/* Seen to be its caller's callee before and behind the reading of the caller. True: known, by its share of all that was seen so of the callee;
+ * where the caller was not given what it calls, whoever led to it. */
+bool edges_sight_proven(struct edges *edges, const struct call *call, uint64_t now_ns);
+/* Seen while nothing moved: known. */
 void edges_learn(struct edges *edges, const struct call *call);
-void edges_learn_key(struct edges *edges, uint64_t key);
 /* Seen in one copy. True: known by its share now. */
 bool edges_sight_once(struct edges *edges, const struct call *call, uint64_t now_ns);
 /* Seen in one copy, the callee left already. True: known, by its share of the callee's sightings if by nothing else: that of a function
@@ -68,20 +64,12 @@ bool edges_sight_left_single(struct edges *edges, const struct call *call, uint6
 bool edges_has_single(const struct edges *edges, const struct call *call);
 /* Whether it is the only call that is known of its site, and known in several contexts, whatever its caller was given: so it is possible whoever led to it. */
 bool edges_has_always(const struct edges *edges, const struct call *call);
-/* Whether nothing else is known to be called there. */
-bool edges_has_no_other(const struct edges *edges, const struct call *call);
-/* Its site and its callee were seen many times, and it hardly ever: a copy that is torn. */
-bool edges_is_false(const struct edges *edges, const struct call *call);
-/* Nothing speaks against a call that was seen in single copies only: it is most of what was seen of its site, or its callee, and the same caller
- * is not known to call it from another place. */
-bool edges_is_rare(const struct edges *edges, const struct call *call);
 /* Counts that a site or a callee was seen, `weight` times. */
 void edges_count(struct edges *edges, uint64_t part, uint32_t weight, uint64_t now_ns);
 
 /* Counts by key; few are kept, and a newer key takes the place of one that was unused for long. edges_tally() adds one, or raises the count
  * to `least` where that is not 0, and returns it. */
 uint32_t edges_tally(struct edges *edges, uint64_t key, uint32_t least);
-void edges_untally(struct edges *edges, uint64_t key);
 uint32_t edges_tallied(const struct edges *edges, uint64_t key);
 
 #endif

@@ -184,7 +184,6 @@ bool exact_take_late(struct target *target, struct stop *stop)
 	                   .remote = &target->remote,
 	                   .codes = target->codes,
 	                   .edges = target->edges,
-	                   .resumed = &target->resumed,
 	                   .now_ns = clock_now_ns(),
 	                   .tick = target->tick,
 	                   .stands = true};

@@ -26,10 +26,8 @@ struct pyframe { /* what one sample keeps of a frame */
 	bool awaited; /* its caller's own frame names it, and stands where that is resumed */
 	bool foreign; /* a generator, where its caller's value stack holds another one, and not this */
 	bool handed;  /* the caller's value stack has its function for the call (frame_handed()) */
-	bool placed;  /* where its caller stands was told by it, which is called or awaited from there only (placed.h) */
 	bool provable; /* that it is what its caller calls there can be told by reading both again, … */
 	bool proven;   /* … and was (links_prove()) */
-	bool told;     /* to 3.10: it was not copied; its caller, which stands at a call, said that it is calling it (heaplook.h) */
 	/* Noted of a whole stack, where they are asked for (special.h). */
 	bool through_c;  /* C called it for the Python frame before it */
 	bool collects;   /* the garbage collector was started by it, and runs */

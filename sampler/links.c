@@ -88,7 +88,6 @@ const uint8_t *links_copy(struct walker *w, struct thread *t, raddr_t frame, uin
 			code = NULL;
 		if (!code)
 			return NULL; /* it has ended */
-		link.code = addr;
 		link.bytes = code->frame_bytes < APART_FRAME_MAX ? code->frame_bytes : APART_FRAME_MAX;
 	}
 	link.previous = frame_previous(w->abi, bytes);

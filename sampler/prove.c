@@ -5,15 +5,12 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
-#include "sampler/callee.h"
 #include "sampler/calls.h"
-#include "sampler/heapcalls.h"
 #include "sampler/links.h"
 #include "sampler/look.h"
 #include "sampler/recheck.h"
 
 #define CONFIRMS      6  /* double reads at a call not known yet */
-#define GROWTHS       8  /* of those on the heap may have come closer only, by what they told to copy */
 #define DOUBTS        64 /* looks in which more is read to learn the calls of frames outside the data stack */
 #define READS_LATEST  64u
 #define READS_LEAST   16u /* of these: by then a thread that stands is known for that */
@@ -40,11 +37,9 @@ static bool sight_alike(struct target *target, const struct walker *w, const str
 			;
 		whole = false;
 	}
-	if (target->callees) /* only what frames say of their calls is learnt from */
-		return whole;
-	target->edges_learnt += calls_sight(w, &t->seen, alike, target->edges);
+	calls_sight(w, &t->seen, alike, target->edges);
 	if (!whole && agreed && t->seen.apart)
-		target->edges_learnt += calls_sight_adjacent(w, &t->seen, other, alike, target->edges);
+		calls_sight_adjacent(w, &t->seen, other, alike, target->edges);
 	return whole;
 }
 
@@ -64,7 +59,7 @@ static void fall_out_of_step(struct target *target)
 static void count_proofs(struct target *target, const struct walker *w, const struct thread *t)
 {
 	if (t->agreed && t->copy.apart.proven_count > 0 && !t->recalled)
-		target->edges_learnt += calls_sight_proven(w, &t->seen, target->edges);
+		calls_sight_proven(w, &t->seen, target->edges);
 }
 
 /* Between the two copies lies a random while, too: a loop that comes by within one and the same while is as it was before each time. */
@@ -137,30 +132,8 @@ static int learn_calls(struct target *target, struct walker *w, struct thread *t
 	/* Where code objects come and go, another one's name would be learnt. */
 	if (!recheck_is_same(target, t, target_generation(target, t->interp, &target->again, piece), read_ns))
 		return -EAGAIN;
-	if (!target->callees)
-		count_proofs(target, w, t);
+	count_proofs(target, w, t);
 	return sight_alike(target, w, t, &target->first_copy, agreed && t->agreed, stands(t, &target->first_copy, blocked)) ? 0 : -EAGAIN;
-}
-
-/* Where frames lie on the heap, only a part of the stack is read, and what it shows is learnt, whole or not. */
-static int learn_heap_calls(struct target *target, struct walker *w, struct thread *t, uint32_t wanted)
-{
-	int learnt;
-
-	target->facts.confirms++;
-	w->grew = false;
-	w->plan = &target->again;
-	learnt = callee_learn(target->callees, w, t, &target->spare, wanted, target->edges);
-	target->edges_learnt += learnt > 0;
-	return learnt < 0 ? learnt : 0;
-}
-
-bool prove_knows(const struct target *target, const struct walker *w, const struct pystack *stack, uint32_t from,
-                 uint32_t *ret_unknown)
-{
-	if (target->callees)
-		return heap_knows_calls(w, stack, from, target->edges, ret_unknown);
-	return calls_are_known(w, stack, from, target->edges);
 }
 
 /* Up to this frame the calls are those of the latest accepted sample. */
@@ -193,7 +166,7 @@ static bool is_one_piece(const struct thread *t)
 /* What every look at a stack says of its calls, be they known or not. */
 static void count_calls(struct target *target, const struct walker *w, struct thread *t)
 {
-	if (!t->agreed || target->callees)
+	if (!t->agreed)
 		return;
 	if (!w->plan->slow)
 		calls_count(w, &t->seen, target->edges, target->interval_ns == 0);
@@ -215,32 +188,31 @@ static void note_handed(const struct walker *w, const struct thread *t)
 }
 
 /* What one look at a stack says of calls that are not known; a read that was interrupted says nothing at all. */
-static void sight_calls(struct target *target, const struct walker *w, const struct thread *t, bool one_copy)
+static void sight_calls(struct target *target, const struct walker *w, const struct thread *t)
 {
+	bool one_copy = w->abi->frames == FRAMES_STACK && is_one_piece(t);
+
 	if ((one_copy || t->seen.apart) && t->agreed && !w->plan->slow)
-		target->edges_learnt += calls_sight_once(w, &t->seen, target->edges);
+		calls_sight_once(w, &t->seen, target->edges);
 }
 
 /* Of a stack that was put together from what is remembered, the calls within the data stack were seen all the same. */
 static void sight_adjacent(struct target *target, const struct walker *w, const struct thread *t)
 {
 	if (t->agreed && !w->plan->slow && t->seen.apart)
-		target->edges_learnt += calls_sight_once(w, &t->seen, target->edges);
+		calls_sight_once(w, &t->seen, target->edges);
 }
 
 /* Looks at the calls of the stack in t->seen some times more, until they are known or it is in vain. */
-static void confirm_calls(struct target *target, struct walker *w, struct thread *t, int most, uint32_t unknown)
+static void confirm_calls(struct target *target, struct walker *w, struct thread *t)
 {
 	uint32_t same = t->same;
 
 	pystack_swap(&t->seen, &target->spare);
-	for (int i = most, grown = 0; i > 0 && grown < GROWTHS;
-	     w->grew && target->callees ? grown++ : i--) {
-		int err = target->callees ? learn_heap_calls(target, w, t, unknown) : learn_calls(target, w, t);
+	for (int i = 0; i < CONFIRMS; i++) {
+		int err = learn_calls(target, w, t);
 
-		if (err && err != -EAGAIN && err != -EFAULT)
-			break;
-		if (prove_knows(target, w, &target->spare, 0, &unknown))
+		if ((err && err != -EAGAIN && err != -EFAULT) || calls_are_known(w, &target->spare, 0, target->edges))
 			break;
 	}
 	pystack_swap(&t->seen, &target->spare);
@@ -257,29 +229,42 @@ static void note_unknown(const struct walker *w, struct thread *t)
 		t->apart->doubts = DOUBTS;
 }
 
-/* The thread stood: the stack is exact, and so are its calls. */
-static void learn_stack(struct target *target, const struct walker *w, const struct thread *t)
+/* Whether a function lies on itself. Its frames on the heap (to 3.10) change their levels: a copy can hold one of each time, all of whose calls are known. */
+static bool is_recursive(const struct pystack *stack)
 {
-	target->edges_learnt++;
-	if (target->callees)
-		heap_learn_calls(w, &t->seen, target->edges);
-	else
-		calls_learn(w, &t->seen, target->edges);
+	for (uint32_t i = 1; i < stack->depth; i++)
+		for (uint32_t k = 1; k <= EDGE_SITES && k <= i; k++)
+			if (stack->frames[i].code == stack->frames[i - k].code)
+				return true;
+	return false;
+}
+
+/* Whether two copies more show the stack in t->seen. */
+static int prove_twice(struct target *target, struct walker *w, struct thread *t)
+{
+	bool ignored;
+	int err;
+
+	pystack_swap(&t->seen, &target->spare);
+	err = learn_calls(target, w, t);
+	if (!err && (t->seen.depth != target->spare.depth || stack_alike(&t->seen, &target->spare, &ignored) != t->seen.depth))
+		err = -EAGAIN;
+	pystack_swap(&t->seen, &target->spare);
+	return err;
 }
 
 int prove_calls(struct target *target, struct walker *w, struct thread *t)
 {
-	uint32_t unknown = 0;
-	bool one_copy, agreed = t->agreed;
+	bool agreed = t->agreed;
 
 	if (t->seen.depth == 0)
 		return prove_empty(target, w, t);
 	w->moves = thread_moves(t);
 	count_calls(target, w, t);
-	if (prove_knows(target, w, &t->seen, known_calls(t), &unknown))
-		return 0;
-	if (w->stood) {
-		learn_stack(target, w, t);
+	if (calls_are_known(w, &t->seen, known_calls(t), target->edges))
+		return w->stood || w->abi->frames == FRAMES_STACK || !is_recursive(&t->seen) ? 0 : prove_twice(target, w, t);
+	if (w->stood) { /* the stack is exact, and so are its calls */
+		calls_learn(w, &t->seen, target->edges);
 		return 0;
 	}
 	note_unknown(w, t);
@@ -287,16 +272,12 @@ int prove_calls(struct target *target, struct walker *w, struct thread *t)
 		sight_adjacent(target, w, t);
 		return -EAGAIN;
 	}
-	if (target->callees && heap_refutes(w, &t->seen, target->edges)) {
-		/* By what this place was seen to call so far: a look at what it calls now counts, too. */
-		confirm_calls(target, w, t, 1, unknown);
-		return -EAGAIN;
-	}
-	one_copy = w->abi->frames == FRAMES_STACK && is_one_piece(t);
-	sight_calls(target, w, t, one_copy);
-	if (prove_knows(target, w, &t->seen, 0, &unknown))
+	sight_calls(target, w, t);
+	if (calls_are_known(w, &t->seen, 0, target->edges))
 		return 0;
-	confirm_calls(target, w, t, CONFIRMS, unknown);
+	confirm_calls(target, w, t);
+	if (w->abi->frames == FRAMES_HEAP && is_recursive(&t->seen))
+		return -EAGAIN; /* the next look may find it alike twice */
 	/* What the thread state does not agree with may be a part of the stack only, whose calls were learnt with the rest just now. */
-	return agreed && prove_knows(target, w, &t->seen, 0, &unknown) ? 0 : -EAGAIN;
+	return agreed && calls_are_known(w, &t->seen, 0, target->edges) ? 0 : -EAGAIN;
 }

@@ -186,7 +186,7 @@ struct rec_facts {
 	uint64_t runs;                  /* stack records they are in */
 	uint64_t retries[RETRY_CAUSES]; /* extra reads of a thread, by enum retry_cause */
 	uint64_t confirms;              /* extra reads because an edge was new */
-	uint64_t deferred; /* samples counted at another whole stack: with the function innermost that was running, or of a thread that could not be stopped */
+	uint64_t deferred; /* samples taken later, of threads that could not be stopped at once */
 	uint64_t truncated; /* samples whose stack was cut */
 	uint64_t unsampled_ns;  /* thread time that no sample stands for */
 	uint64_t reads;         /* system calls that read the target */
@@ -209,7 +209,7 @@ struct rec_facts {
 	uint64_t stop_ns;        /* time stopped, of all stops */
 	uint64_t stop_max_ns;
 	uint64_t stop_bins[STOP_BINS]; /* stops by length */
-	uint64_t near; /* of samples: taken on the CPU that the thread ran on, while it stood there (near.h) */
+	uint64_t near; /* of samples: of threads that stood without being stopped (near.h) */
 };
 
 enum target_event { TARGET_ATTACHED = 1, TARGET_EXECED, TARGET_EXITED, TARGET_DETACHED };

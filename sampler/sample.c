@@ -34,30 +34,12 @@ static int judge(struct target *target, struct thread *t, struct walker *w, uint
 	return err ? err : prove_calls(target, w, t);
 }
 
-/* Notes where the generators of a whole stack call what lies above them on the data stack, and where they await one another. */
-static void note_resumed(struct target *target, const struct thread *t)
-{
-	bool outside = false;
-
-	for (uint32_t i = t->same; i < t->seen.depth; i++) {
-		const struct pyframe *frame = &t->seen.frames[i];
-		bool within = thread_in_chunks(t, frame->frame);
-
-		if ((within && outside) || frame->awaited)
-			resumed_note(&target->resumed, codes_content(target->codes, frame[-1].code),
-			             codes_content(target->codes, frame->code), frame[-1].offset);
-		outside = !within;
-	}
-}
-
 /* The stack in t->seen, found in w->plan, becomes a sample. */
 static void accept(struct target *target, struct thread *t, const struct walker *w, uint16_t status, uint64_t weight_ns)
 {
 	recheck_accepted(target, t, w->now_ns);
 	if (near_stood(target, t)) /* which was before the rest of the process was read */
 		t->generation = target->near.generation;
-	if (t->seen.apart)
-		note_resumed(target, t);
 	if (!near_stood(target, t))
 		thread_note_on(t, walk_passes_steady(w));
 	if (w->abi->frames == FRAMES_HEAP)
@@ -205,7 +187,6 @@ static int tick(struct target *target, uint64_t now_ns, uint64_t base_ns)
 	                   .remote = &target->remote,
 	                   .codes = target->codes,
 	                   .edges = target->edges,
-	                   .resumed = &target->resumed,
 	                   .now_ns = now_ns};
 	int err;
 

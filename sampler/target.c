@@ -60,7 +60,6 @@ void target_free(struct target *target)
 	exact_free(target->exact);
 	codes_free(target->codes);
 	edges_free(target->edges);
-	callees_free(target->callees);
 	plan_release(&target->plan);
 	plan_release(&target->again);
 	free(target->spare.frames);
@@ -126,8 +125,6 @@ int target_adopt(struct target *target, const struct sampler_options *options, s
 	target->interval_ns = target->facts.interval_ns;
 	if (name_special(target) != 0 || codes_new(&target->codes, &target->proc.abi, symbols) != 0 ||
 	    edges_new(&target->edges, target->interval_ns >= SLOW_NS) != 0)
-		return -ENOMEM;
-	if (target->proc.abi.frames == FRAMES_HEAP && callees_new(&target->callees) != 0)
 		return -ENOMEM;
 	if (sampler_stops(options))
 		return exact_new(&target->exact, target, stopper);

@@ -7,7 +7,6 @@
 #include <stdint.h>
 
 #include "base/clock.h"
-#include "sampler/callee.h"
 #include "sampler/codes.h"
 #include "sampler/discover.h"
 #include "sampler/edges.h"
@@ -16,7 +15,6 @@
 #include "sampler/plan.h"
 #include "sampler/record.h"
 #include "sampler/remote.h"
-#include "sampler/resumed.h"
 #include "sampler/ring.h"
 #include "sampler/sampler.h"
 #include "sampler/stop.h"
@@ -67,7 +65,6 @@ struct target {
 	struct ring *ring;      /* the sampler's */
 	struct codes *codes;
 	struct edges *edges;
-	struct callees *callees; /* where frames lie on the heap; else NULL */
 	struct plan plan;        /* the whole process' */
 	struct plan again;       /* one thread's, read again */
 	struct pystack spare;    /* a sample while its calls are being proved */
@@ -103,9 +100,7 @@ struct target {
 	uint64_t due_ns;    /* next deadline */
 	uint32_t piece_gil;
 	raddr_t gil_holder; /* thread state, to 3.11 */
-	struct resumed resumed;
 	uint64_t random;
-	uint64_t edges_learnt; /* grows with each stack whose calls were learnt */
 	struct rec_facts facts; /* head unused until it is written */
 	uint32_t blind_ticks;   /* consecutive ones in which the lists made no sense */
 	uint64_t t_seen_ns;     /* the first of these, or the latest in which they did */

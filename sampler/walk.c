@@ -217,7 +217,7 @@ int walk_chain(struct walker *w, struct thread *t, raddr_t current)
 	raddr_t end = abi->tstate.base_frame != ABSENT ? t->tstate + (uint64_t)abi->tstate.base_frame : 0;
 	uint32_t hint = chain_start(t), steps = 0, copied;
 	raddr_t first = abi->frames == FRAMES_STACK && t->chunk_count > 0 ? t->chunks[0].base + CHUNK_FIRST : 0;
-	bool from_generator = false, shown = false, entered = false;
+	bool from_generator = false, direct = true, entered = false;
 	enum called called = CALLED_NONE;
 	raddr_t outermost = 0;
 	int missing = 0;
@@ -275,10 +275,10 @@ int walk_chain(struct walker *w, struct thread *t, raddr_t current)
 				return err;
 			if (err == 0)
 				t->seen.frames[above].entry = w->entries - 1;
-			if (shown && err == 0)
-				t->seen.frames[above - 1].direct =
-					called >= CALLED_DIRECTLY && abi->frames == FRAMES_STACK;
-			shown = err == 0;
+			direct &= called >= CALLED_DIRECTLY && abi->frames == FRAMES_STACK;
+			if (above > 0 && err == 0)
+				t->seen.frames[above - 1].direct = direct;
+			direct |= err == 0; /* what is not shown, as what calls __init__() for a class, is passed over */
 			from_generator = frame_is_generator(abi, bytes);
 			called = frame_is_entry(abi, bytes) ? CALLED_BY_C
 			         : from_generator           ? RESUMED_DIRECTLY

@@ -12,7 +12,6 @@
 #include "sampler/pyabi/pyabi.h"
 #include "sampler/record.h"
 #include "sampler/remote.h"
-#include "sampler/resumed.h"
 #include "sampler/thread.h"
 
 struct walker {
@@ -20,7 +19,6 @@ struct walker {
 	const struct remote *remote;
 	struct codes *codes;
 	struct edges *edges; /* the calls that are known */
-	struct resumed *resumed;
 	struct plan *plan; /* that holds the copy */
 	uint64_t tick;
 	uint64_t now_ns;

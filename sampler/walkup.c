@@ -12,7 +12,6 @@
 
 #include "base/hash.h"
 #include "sampler/links.h"
-#include "sampler/placed.h"
 #include "sampler/record.h"
 #include "sampler/walk.h"
 
@@ -27,8 +26,6 @@ struct climb {
 	raddr_t current;
 	uint32_t chunk; /* index of the chunk that `top` lies in */
 	bool calls; /* the innermost frame so far stands where an instruction can call, or is the interpreter's own */
-	bool stood;     /* where it stands, a generator's, follows from what lies above it on the data stack, which is its callee; */
-	bool awaits;    /* … from the coroutine that it awaits */
 	bool through_c; /* a frame that is not suspended has a frame above it: only the leaf's own mark proves that one alive */
 	struct links links;
 	raddr_t top; /* where the innermost data-stack frame so far ends: the next one begins here, or in the next chunk */
@@ -218,7 +215,7 @@ static bool is_torn(const struct climb *c, const uint8_t *bytes, raddr_t caller,
 /* The next frame above `caller`: its bytes and address, or NULL with *ret_err 0: the caller is the leaf. */
 static const uint8_t *next_frame(struct climb *c, raddr_t caller, bool suspended, raddr_t *ret_frame, int *ret_err)
 {
-	const uint8_t *bytes = c->stood ? NULL : running_generator(c, caller, ret_frame), *left = NULL;
+	const uint8_t *bytes = running_generator(c, caller, ret_frame), *left = NULL;
 	const struct link *shim;
 	raddr_t left_frame = 0;
 
@@ -274,20 +271,6 @@ static const uint8_t *next_frame(struct climb *c, raddr_t caller, bool suspended
 	c->t->leaf_left = left_frame != 0;
 	*ret_frame = left_frame;
 	return left_frame ? left : NULL;
-}
-
-/* Where a generator's frame stood, if the frame at the end of the data stack so far is what it called. */
-static bool stood_at(const struct climb *c, raddr_t frame, const struct code *code, int64_t *offset)
-{
-	const struct pyabi *abi = c->w->abi;
-	int err;
-	const uint8_t *above = chunk_frame(c, c->chunk, c->top, &err);
-	const struct code *callee;
-
-	if (!above || frame_previous(abi, above) != frame || frame_is_shim(abi, above))
-		return false;
-	callee = codes_find(c->w->codes, frame_code(abi, above));
-	return callee && life_of(c, c->chunk, c->top, above) == LIFE_RUNS && placed_by_callee(c->w, code, callee, offset);
 }
 
 /* The next copy takes what is in use and a little more, and shrinks slowly when less is. */
@@ -415,7 +398,7 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 	c.current = current;
 	c.chunk = 0;
 	links_init(&c.links, w, t);
-	c.stood = c.awaits = c.through_c = false;
+	c.through_c = false;
 	c.top = 0;
 	if (w->chase)
 		links_chase(&c.links, current);
@@ -434,7 +417,7 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 	for (uint32_t steps = 0; bytes; steps++) {
 		raddr_t addr = frame_code(abi, bytes);
 		bool generator = frame_is_generator(abi, bytes);
-		bool suspended, kept, resumed, awaited, placed;
+		bool suspended, kept, resumed, awaited;
 		raddr_t caller = *ret_leaf;
 		const struct link *link = generator ? links_find(&c.links, frame) : NULL;
 		int64_t offset;
@@ -453,15 +436,12 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 			w->doubted = addr;
 			return -EAGAIN;
 		}
-		placed = c.stood || c.awaits;
-		c.stood = generator && c.top != 0 && stood_at(&c, frame, code, &offset);
-		c.awaits = generator && !c.stood && placed_by_awaited(w, &c.links, frame, code, &offset);
-		resumed = c.stood || c.awaits;
+		resumed = false;
 		if (link && link->yielded) {
 			t->late = t->recalled = true;
-			if (!c.awaits && links_to(&c.links, false, frame))
+			if (links_to(&c.links, false, frame))
 				resumed = awaited_at(code, offset, &offset);
-			else if (!resumed && is_called_by(&c, frame))
+			else if (is_called_by(&c, frame))
 				return give_up(&c);
 		}
 		awaited = sender && link_awaits(abi, sender, frame);
@@ -475,7 +455,6 @@ int walk_up(struct walker *w, struct thread *t, raddr_t current, raddr_t *ret_le
 		                                                     !frame_is_entry(abi, bytes),
 		                                           .stored = frame_is_stored(abi, bytes, code),
 		                                           .awaited = awaited,
-		                                           .placed = placed,
 		                                           .provable = awaited || !(generator && on_generator) ||
 		                                                       (sender && frame_sends_through_c(abi))}))
 			return -ENOMEM;

@@ -3,25 +3,7 @@
  * indices count units of two bytes.
  *
  * Source: Include/ and Include/internal/ of the release; checked against the debugging information of 3.10.13. */
-#include "sampler/pyabi/opcodes.h"
 #include "sampler/pyabi/tables.h"
-
-static const struct py_opcode opcodes[256] = {
-	OPCODES_ALL,
-	OPCODES_METHOD,
-	OPCODES_FROM_38,
-	OPCODES_FROM_39,
-	/* GET_LEN, MATCH_MAPPING, MATCH_SEQUENCE, MATCH_KEYS, COPY_DICT_WITHOUT_KEYS, ROT_N, RERAISE, GEN_START, MATCH_CLASS */
-	[30] = FIXED(1),
-	[31] = FIXED(1),
-	[32] = FIXED(1),
-	[33] = FIXED(2),
-	[34] = FIXED(0),
-	[99] = QUIET(0),
-	[119] = ENDS,
-	[129] = {.kind = OPCODE_GEN_START, .fall = -1},
-	[152] = FIXED(-1),
-};
 
 const struct pyabi pyabi_3_10 = {
 	.name = "3.10",
@@ -40,7 +22,6 @@ const struct pyabi pyabi_3_10 = {
 	.attrs = ATTRS_DICTOFFSET,
 	.dict_keys = KEYS_SIZE,
 	.exceptions = EXCEPTIONS_TRIPLE,
-	.opcodes = opcodes,
 	.opnames = pyabi_opnames_3_10,
 	.runtime = {
 		.interpreters = 32,

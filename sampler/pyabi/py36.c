@@ -3,15 +3,7 @@
  * _PyThreadState_Current, collecting, and the GIL's mutex, condition and flags.
  *
  * Source: Include/ and Include/internal/ of the release; checked against the debugging information of 3.6.15. */
-#include "sampler/pyabi/opcodes.h"
 #include "sampler/pyabi/tables.h"
-
-static const struct py_opcode opcodes[256] = {
-	OPCODES_ALL,
-	OPCODES_TO_38,
-	OPCODES_TO_37,
-	[127] = FIXED(-1), /* STORE_ANNOTATION */
-};
 
 const struct pyabi pyabi_3_6 = {
 	.name = "3.6",
@@ -30,7 +22,6 @@ const struct pyabi pyabi_3_6 = {
 	.attrs = ATTRS_DICTOFFSET,
 	.dict_keys = KEYS_SIZE,
 	.exceptions = EXCEPTIONS_VALUE,
-	.opcodes = opcodes,
 	.opnames = pyabi_opnames_3_6,
 	.runtime = {
 		.interpreters = ABSENT,

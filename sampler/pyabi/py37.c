@@ -2,15 +2,7 @@
 /* CPython 3.7. The first version with _PyRuntime; the collector and the GIL belong to it.
  *
  * Source: Include/ and Include/internal/ of the release; checked against the debugging information of 3.7.16. */
-#include "sampler/pyabi/opcodes.h"
 #include "sampler/pyabi/tables.h"
-
-static const struct py_opcode opcodes[256] = {
-	OPCODES_ALL,
-	OPCODES_METHOD,
-	OPCODES_TO_38,
-	OPCODES_TO_37,
-};
 
 const struct pyabi pyabi_3_7 = {
 	.name = "3.7",
@@ -29,7 +21,6 @@ const struct pyabi pyabi_3_7 = {
 	.attrs = ATTRS_DICTOFFSET,
 	.dict_keys = KEYS_SIZE,
 	.exceptions = EXCEPTIONS_TRIPLE,
-	.opcodes = opcodes,
 	.opnames = pyabi_opnames_3_7,
 	.runtime = {
 		.interpreters = 24,

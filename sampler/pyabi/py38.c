@@ -2,18 +2,7 @@
 /* CPython 3.8. Code objects gain a field (posonlyargcount) that moves most others.
  *
  * Source: Include/ and Include/internal/ of the release; checked against the debugging information of 3.8.18. */
-#include "sampler/pyabi/opcodes.h"
 #include "sampler/pyabi/tables.h"
-
-static const struct py_opcode opcodes[256] = {
-	OPCODES_ALL,
-	OPCODES_METHOD,
-	OPCODES_TO_38,
-	OPCODES_FROM_38,
-	[53] = {.kind = OPCODE_BEGIN_FINALLY, .fall = 6},
-	[162] = TO(OPCODE_CALL_FINALLY, 0, 6),
-	[163] = QUIET(-6), /* POP_FINALLY */
-};
 
 const struct pyabi pyabi_3_8 = {
 	.name = "3.8",
@@ -32,7 +21,6 @@ const struct pyabi pyabi_3_8 = {
 	.attrs = ATTRS_DICTOFFSET,
 	.dict_keys = KEYS_SIZE,
 	.exceptions = EXCEPTIONS_TRIPLE,
-	.opcodes = opcodes,
 	.opnames = pyabi_opnames_3_8,
 	.runtime = {
 		.interpreters = 32,

@@ -2,16 +2,7 @@
 /* CPython 3.9. The collector moves into the interpreter.
  *
  * Source: Include/ and Include/internal/ of the release; checked against the debugging information of 3.9.18. */
-#include "sampler/pyabi/opcodes.h"
 #include "sampler/pyabi/tables.h"
-
-static const struct py_opcode opcodes[256] = {
-	OPCODES_ALL,
-	OPCODES_METHOD,
-	OPCODES_FROM_38,
-	OPCODES_FROM_39,
-	[48] = ENDS, /* RERAISE */
-};
 
 const struct pyabi pyabi_3_9 = {
 	.name = "3.9",
@@ -30,7 +21,6 @@ const struct pyabi pyabi_3_9 = {
 	.attrs = ATTRS_DICTOFFSET,
 	.dict_keys = KEYS_SIZE,
 	.exceptions = EXCEPTIONS_TRIPLE,
-	.opcodes = opcodes,
 	.opnames = pyabi_opnames_3_9,
 	.runtime = {
 		.interpreters = 32,

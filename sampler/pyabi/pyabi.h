@@ -95,37 +95,6 @@ enum py_exceptions {
 	EXCEPTIONS_ITEM    /* value at 0, outer item at 8: 3.11+ */
 };
 
-/* What an instruction does to the value stack, and what follows it. */
-enum py_opcode_kind {
-	OPCODE_UNKNOWN,
-	OPCODE_PLAIN,         /* fall + oparg * each */
-	OPCODE_EXTENDED,      /* the upper bits of the next one's oparg */
-	OPCODE_ENDS,          /* leaves the frame, raises, or leaves a block: nothing follows */
-	OPCODE_BRANCH,        /* to the oparg, or on */
-	OPCODE_GOTO,
-	OPCODE_GOTO_FORWARD,  /* by the oparg */
-	OPCODE_FOR_ITER,      /* resumes what the iterator is; forward by the oparg where that has ended */
-	OPCODE_RESUME,        /* resumes what lies below the value on top */
-	OPCODE_SETUP,         /* a block whose handler lies the oparg further on, with `jump` values more */
-	OPCODE_SETUP_FINALLY, /* the same; that many values at most */
-	OPCODE_BEGIN_FINALLY, /* as many values as for an exception count, though fewer are pushed */
-	OPCODE_CALL_FINALLY,  /* likewise */
-	OPCODE_CALL,          /* fall + oparg * each; the callable lies where the result will */
-	OPCODE_CALL_METHOD,   /* likewise, but the callable may lie one above */
-	OPCODE_CALL_EX,
-	OPCODE_GEN_START,     /* first instruction of a generator, which begins with a value on its stack */
-	OPCODE_UNPACK_EX,
-	OPCODE_MAKE_FUNCTION,
-	OPCODE_BUILD_SLICE,
-	OPCODE_FORMAT_VALUE,
-};
-
-struct py_opcode {
-	uint8_t kind; /* enum py_opcode_kind */
-	int8_t fall, jump, each;
-	bool quiet; /* calls nothing, but for finalizers */
-};
-
 struct pyabi {
 	const char *name; /* "3.11" */
 	uint8_t major, minor;
@@ -166,8 +135,6 @@ struct pyabi {
 	bool null_behind;
 	uint8_t fixed_opcodes[48];
 	bool attr_calls; /* the lowest bit of LOAD_ATTR's argument says whether a method is looked up to be called: 3.12+; 3.11 has LOAD_METHOD */
-
-	const struct py_opcode *opcodes; /* 256; FRAMES_HEAP only, else NULL */
 
 	const char *const *opnames; /* 256, by opcode, specialised and instrumented ones too; NULL: none */
 

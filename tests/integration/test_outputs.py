@@ -156,7 +156,7 @@ class Outputs(cli.Folder):
 
     def test_summary(self):
         """What had the CPU, who waited, and what was lost, in 80 columns; all figures with -v."""
-        figures = ("asked 250 Hz", "reached", "late", "missed", "torn", "unreadable", "dropped", "truncated", "not sampled", "left out")
+        figures = ("asked 250 Hz", "reached", "late", "missed", "torn", "unreadable", "dropped", "truncated", "not sampled", "excluded")
         text = self.sampled("attach", self.target.pid, "-d", "0.5", "-o", "a.txt").stderr.decode()
         self.assertRegex(text, r"\Asampled: [\d,]+ samples of \d+ threads? in [\d.]+ m?s\n  process  %d, Python " % self.target.pid)
         self.assertRegex(text, r"\n  time     CPU [\d.]+ %, GIL held [\d.]+ %")

@@ -33,7 +33,7 @@ class Tables(unittest.TestCase):
         return found
 
     def test_calling(self):
-        """Which instructions can call and which run no Python code, from 3.11 on; those of older versions are tests/unit/test_callsites.c's."""
+        """Which instructions can call and which run no Python code, from 3.11 on; of older versions it is not asked."""
         for python in self.pythons():
             with self.subTest(python=python):
                 table = os.path.join(support.TOP, "sampler", "pyabi", "py%d%d.c" % python.version[:2])

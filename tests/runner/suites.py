@@ -23,7 +23,7 @@ LAYERS = ("base", "sampler", "sampler/pyabi", "aggregator", "exporters", "daemon
 PROMTOOL = os.path.join(os.environ.get("SAMPLED_CACHE", os.path.expanduser("~/.cache/sampled")), "consumers", "prometheus", "promtool")
 
 # Of `make check`: an old and a new Python, and of each kind of file one that shows soon whether all is well.
-FIRST = named(r"accounting|callnames|cli|config|consistency|coroutines|near|oracle|outputs|report|shelf|snapshots|special|stacks|status|subprocess|tables")
+FIRST = named(r"accounting|cli|config|consistency|coroutines|near|oracle|outputs|report|shelf|snapshots|special|stacks|status|subprocess|tables")
 # Tests of what reads and writes files: they take minutes, and what they find the unit tests and fuzzers find under sanitizers, too.
 OF_FORMATS = named(r"format_\w+|consistency|diff|report")
 # Those that run the installed program under another systemd, and those of the kernel's clocks: nothing that a sanitized build could show.

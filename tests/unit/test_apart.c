@@ -117,24 +117,6 @@ Test(apart, links_and_what_is_no_frame_are_remembered)
 	free(apart);
 }
 
-Test(apart, states_of_generators_are_found_by_the_end_of_the_data_stack)
-{
-	struct apart *apart = new_apart();
-
-	cr_expect_eq(apart_state(apart, 0x10000, 0x20000, 1).code, 0);
-	apart_note_state(apart, (struct apart_state){.generator = 0x10000, .end = 0x20000, .code = 1});
-	apart_note_state(apart, (struct apart_state){.generator = 0x10000, .end = 0x20060, .code = 1, .called = true});
-	apart_note_state(apart, (struct apart_state){.generator = 0x10000, .end = 0x20060, .code = 2});
-	cr_expect_eq(apart_state(apart, 0x10000, 0x20000, 1).code, 1);
-	cr_expect(apart_state(apart, 0x10000, 0x20060, 1).called);
-	cr_expect_not(apart_state(apart, 0x10000, 0x20060, 2).called, "another one lies there, less deep");
-	cr_expect_eq(apart_state(apart, 0x10008, 0x20060, 1).code, 0);
-	for (uint64_t i = 1; i < 10000; i++)
-		apart_note_state(apart, (struct apart_state){.generator = 0x30000 + 8 * i, .end = 0x20000, .code = i});
-	cr_expect_eq(apart_state(apart, 0x30000 + 8 * 9999, 0x20000, 9999).code, 9999);
-	free(apart);
-}
-
 /* Two that are met in turn must not each take the other's place. */
 Test(apart, what_falls_together_is_kept)
 {
@@ -146,23 +128,9 @@ Test(apart, what_falls_together_is_kept)
 			for (uint64_t i = 1; i <= 32; i++) {
 				cr_expect_eq(apart_link(apart, base + 0x300 * i).bytes, turn - 1);
 				apart_note_link(apart, (struct apart_link){.frame = base + 0x300 * i, .bytes = turn});
-				cr_expect_eq(apart_state(apart, base + 0x300 * i, 0x20000, 1).resumer, turn - 1);
-				apart_note_state(apart, (struct apart_state){.generator = base + 0x300 * i, .end = 0x20000, .code = 1, .resumer = turn});
 			}
 		free(apart);
 	}
-}
-
-Test(apart, what_lay_there_before_is_remembered)
-{
-	struct apart *apart = new_apart();
-
-	apart_note_link(apart, (struct apart_link){.frame = 0x10000, .previous = 0x20000, .code = 0x100});
-	cr_expect_eq(apart_link(apart, 0x10000).former, 0);
-	apart_note_link(apart, (struct apart_link){.frame = 0x10000, .previous = 0x20000, .code = 0x200});
-	apart_note_link(apart, (struct apart_link){.frame = 0x10000, .previous = 0x30000, .code = 0x200});
-	cr_expect_eq(apart_link(apart, 0x10000).former, 0x100, "not what it is itself");
-	free(apart);
 }
 
 Test(apart, a_shim_is_steady_once_it_was_met_often_on_one_frame)

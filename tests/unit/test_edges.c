@@ -101,8 +101,6 @@ Test(edges, a_small_share_is_not_enough)
 		edges_count(e, torn.site, 20, NOW_NS);
 		edges_count(e, torn.callee, 20, NOW_NS);
 	}
-	cr_assert(edges_is_false(e, &torn));
-	cr_assert_not(edges_is_rare(e, &torn));
 	edges_free(e);
 }
 
@@ -117,7 +115,6 @@ Test(edges, a_site_known_to_call_something_else_teaches_nothing_by_share)
 		cr_assert_not(sight_single(e, &stale));
 		cr_assert_not(edges_sight_left(e, &stale, NOW_NS));
 	}
-	cr_assert_not(edges_is_rare(e, &stale));
 	edges_free(e);
 }
 
@@ -139,27 +136,19 @@ Test(edges, a_rare_call_is_believed_where_nothing_speaks_against_it)
 	struct call call = call_of(1, 2), attribute = call_of(3, 4), never = call_of(5, 6);
 	struct call before = call_of(7, 8), other = call_of(10, 8), disturbed = call_of(11, 12);
 
-	cr_assert_not(edges_is_rare(e, &call));
 	/* Alike in two copies once, and never in one that nothing disturbed. */
 	cr_assert_not(edges_sight(e, &disturbed, NOW_NS));
-	cr_assert_not(edges_is_rare(e, &disturbed));
 	sight_single(e, &call);
-	cr_assert(edges_is_rare(e, &call));
 	/* An attribute that mostly calls nothing. */
 	attribute.seldom = true;
 	sight_single(e, &attribute);
-	cr_assert_not(edges_is_rare(e, &attribute));
 	/* A site that was seen often, and never with a callee. */
 	edges_count(e, never.site, 100, NOW_NS);
 	sight_single(e, &never);
-	cr_assert_not(edges_is_rare(e, &never));
 	/* The same caller is known to call it from another place: a copy that is torn between the two. */
 	before.pair = other.pair = 9;
 	sight_single(e, &before);
-	cr_assert(edges_is_rare(e, &before));
 	edges_learn(e, &other);
-	cr_assert_not(edges_is_rare(e, &before));
-	cr_assert(edges_is_rare(e, &other));
 	edges_free(e);
 }
 
@@ -295,9 +284,7 @@ Test(edges, a_site_calls_each_function_that_it_was_handed)
 	cr_assert_eq(sightings_needed(e, &second), 16);
 	torn.handed = false;
 	cr_assert_eq(sightings_needed(e, &torn), 0);
-	cr_assert_not(edges_is_rare(e, &torn));
 	cr_assert_not(sight_single(e, &rare));
-	cr_assert(edges_is_rare(e, &rare));
 	edges_free(e);
 }
 
@@ -350,22 +337,6 @@ Test(edges, sightings_are_halved_with_the_counts)
 	edges_free(e);
 }
 
-Test(edges, a_site_that_calls_something_else_has_another)
-{
-	struct edges *e = new_edges();
-	struct call call = call_of(1, 2), other = call_of(1, 3), elsewhere = call_of(2, 3);
-
-	cr_assert(edges_has_no_other(e, &call), "nothing is known of it");
-	edges_learn(e, &elsewhere);
-	cr_assert(edges_has_no_other(e, &call));
-	edges_learn(e, &call);
-	cr_assert(edges_has_no_other(e, &call));
-	cr_assert_not(edges_has_no_other(e, &other));
-	edges_learn(e, &other);
-	cr_assert_not(edges_has_no_other(e, &call), "both are called there");
-	edges_free(e);
-}
-
 /* The call alone, whoever led to it, as often alike as any. */
 Test(edges, a_call_alone_seen_alike_is_known_with_any_context)
 {
@@ -395,13 +366,13 @@ Test(edges, what_was_proven_is_compared_with_what_was_proven)
 	edges_count(e, call.site, 100000, NOW_NS);
 	edges_count(e, call.callee, 100000, NOW_NS);
 	for (int i = 0; i < 2; i++)
-		cr_assert_not(edges_sight_proven(e, &call, false, NOW_NS));
-	cr_assert(edges_sight_proven(e, &call, false, NOW_NS));
+		cr_assert_not(edges_sight_proven(e, &call, NOW_NS));
+	cr_assert(edges_sight_proven(e, &call, NOW_NS));
 	cr_assert(edges_has(e, call.key));
 	for (int i = 0; i < 2000; i++) {
-		cr_assert_not(edges_sight_proven(e, &call, false, NOW_NS), "it is known");
+		cr_assert_not(edges_sight_proven(e, &call, NOW_NS), "it is known");
 		if (i % 200 == 0)
-			cr_assert_not(edges_sight_proven(e, &torn, false, NOW_NS));
+			cr_assert_not(edges_sight_proven(e, &torn, NOW_NS));
 	}
 	edges_free(e);
 }
@@ -416,24 +387,13 @@ Test(edges, what_was_proven_counts_whoever_led_to_it_unless_the_caller_was_given
 	for (uint64_t context = 1; context <= 3; context++) {
 		call.key = hash_combine(context, 1) | 1;
 		given.key = hash_combine(context, 2) | 1;
-		cr_assert_eq(edges_sight_proven(e, &call, false, NOW_NS), context == 3);
-		cr_assert_not(edges_sight_proven(e, &given, false, NOW_NS));
+		cr_assert_eq(edges_sight_proven(e, &call, NOW_NS), context == 3);
+		cr_assert_not(edges_sight_proven(e, &given, NOW_NS));
 	}
 	cr_assert(edges_has_single(e, &call));
 	cr_assert_not(edges_has_single(e, &given));
 	for (int i = 0; i < 2; i++)
-		cr_assert_eq(edges_sight_proven(e, &given, false, NOW_NS), i == 1, "in this context three times now");
-	edges_free(e);
-}
-
-/* It would be called from another place of the same caller otherwise. */
-Test(edges, what_is_called_by_its_name_there_is_proven_at_once)
-{
-	struct edges *e = new_edges();
-	struct call call = call_of(1, 2);
-
-	cr_assert(edges_sight_proven(e, &call, true, NOW_NS));
-	cr_assert(edges_has(e, call.key));
+		cr_assert_eq(edges_sight_proven(e, &given, NOW_NS), i == 1, "in this context three times now");
 	edges_free(e);
 }
 

@@ -32,8 +32,6 @@ static bool is_offset(size_t at)
 		return false;
 	if (at - offsetof(struct pyabi, plain_opcodes) < sizeof(((struct pyabi *)0)->plain_opcodes))
 		return false;
-	if (at - offsetof(struct pyabi, opcodes) < sizeof(((struct pyabi *)0)->opcodes))
-		return false;
 	if (at >= offsetof(struct pyabi, dict) + sizeof(((struct pyabi *)0)->dict))
 		return false; /* padding */
 	return at < offsetof(struct pyabi, owner) || at >= offsetof(struct pyabi, code);
