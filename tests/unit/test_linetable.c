@@ -160,10 +160,13 @@ Test(linetable, lines_out_of_range_are_none)
 {
 	struct line_range range = {.line = 1};
 	uint8_t down[] = {2, 0x9c};                               /* by 100 */
+	uint8_t to_first[] = {2, 0xcf};                           /* by 49 */
 	uint8_t up[] = {0xe8, 0x7e, 0x7f, 0x7f, 0x7f, 0x7f, 0x03}; /* by 2^31 - 1 */
 
 	cr_assert(linetable_decode(LINES_310, down, sizeof(down), 50, &range, 1) == 1);
 	cr_assert(range.line == 0);
+	cr_assert(linetable_decode(LINES_310, to_first, sizeof(to_first), 50, &range, 1) == 1);
+	cr_assert(range.line == 1, "the first line is one");
 	cr_assert(linetable_decode(LINES_311, up, sizeof(up), 50, &range, 1) == 1);
 	cr_assert(range.line == 0);
 }
