@@ -63,7 +63,7 @@ FUZZ_BIN := $(FUZZ_SRC:%.c=$(BUILD)/%)
 Q := $(if $(filter 1,$(V)),,@)
 say = $(if $(filter 1,$(V)),,@printf '  %-5s %s\n' $(1) $(2);)
 
-.PHONY: all static objects unit stress browser native oracle soak fuzz check check-full check-long setup-tests check-headers coverage bench bench-bounds bench-formats bench-native bench-history bench-service demo clean install uninstall deb wheel image pictures format-check \
+.PHONY: all static objects unit stress browser native oracle soak fuzz check check-full check-long setup-tests check-headers coverage mutate bench bench-bounds bench-formats bench-native bench-history bench-service demo clean install uninstall deb wheel image pictures format-check \
 	help FORCE
 .DELETE_ON_ERROR:
 all: $(BUILD)/sampled ## build the program: build/sampled
@@ -212,6 +212,9 @@ check-long: setup-tests ## that, and oracles at length, 200 kills, hours of soak
 SUITES ?= first_integration
 coverage: ## which lines the unit tests and those of make check on real Pythons reach, by folder and module
 	$(Q)tests/coverage $(SUITES)
+# A minute or two a file; MUTANTS=60 changes of each, drawn by SEED=1; TESTS="ring plan" for some suites alone.
+mutate: ## which small changes of FILES no unit test notices: make mutate FILES=base/utf8.c
+	$(Q)tests/mutate $(FILES)
 
 # Each header must compile alone; HEADER_CHECKS are stamps, one a header.
 HEADER_CHECKS := $(HEADERS:%=$(BUILD)/header/%.ok)
