@@ -79,6 +79,11 @@ Test(ring, records_come_out_in_order_and_rounded_to_8)
 	cr_assert_null(ring_peek(ring));
 	cr_assert_eq(ring_used_bytes(ring), 0);
 	cr_assert_eq(ring_peak_bytes(ring), 48);
+	for (int i = 0; i < 3; i++) {
+		cr_assert(put(40, REC_STACK, i));
+		take(40, REC_STACK, i);
+	}
+	cr_assert_eq(ring_peak_bytes(ring), 48, "it neither falls nor counts what was taken");
 }
 
 Test(ring, what_cannot_fit_is_refused)
