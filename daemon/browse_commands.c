@@ -11,6 +11,7 @@
 
 #include "base/utf8.h"
 #include "daemon/error.h"
+#include "daemon/terminal.h"
 #include "exporters/stats_limit.h"
 #include "exporters/stats_tables.h"
 
@@ -88,6 +89,7 @@ static void do_read(struct browser *b, const char *arguments)
 	if (b->has_statistics)
 		statistics_release(&b->statistics);
 	b->statistics = new;
+	b->accounted = false;
 	b->statistics.stats.graph = &b->statistics.graph;
 	b->has_statistics = true;
 	b->order.count = 0;
@@ -130,6 +132,7 @@ static void do_add(struct browser *b, const char *arguments)
 		return;
 	}
 	b->order.count = 0;
+	b->accounted = false;
 	err = statistics_add(&b->statistics, &other);
 	statistics_release(&other);
 	if (err)
@@ -153,8 +156,11 @@ static int print(struct browser *b, unsigned calls, struct stats_limit *limits, 
 	                          .limit_count = limit_count,
 	                          .files = buf_text(&b->statistics.files),
 	                          .on_cpu = is_sorted_by(b, STATS_ON_CPU),
-	                          .gil = is_sorted_by(b, STATS_GIL)};
+	                          .gil = is_sorted_by(b, STATS_GIL),
+	                          .brief = b->accounted,
+	                          .columns = isatty(STDOUT_FILENO) ? terminal_columns(STDOUT_FILENO) : 0};
 
+	b->accounted = true;
 	return calls ? stats_print_calls(&view, calls == STATS_CALLERS, b->to) : stats_print(&view, b->to);
 }
 

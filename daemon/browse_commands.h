@@ -13,6 +13,7 @@
 struct browser {
 	struct statistics statistics; /* where has_statistics is set */
 	bool has_statistics;
+	bool accounted; /* what sampling asked for and lost was said of them */
 	struct stats_order order; /* what the listing was sorted by; none: it is as the file had it */
 	char *path;               /* of the prompt; NULL: none was read */
 	char *last;               /* the last command, which an empty line repeats */

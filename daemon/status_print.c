@@ -242,11 +242,22 @@ static void print_target(const struct target_status *target, struct buf *to)
 	buf_putc(to, '\n');
 }
 
+/* What rules exclude is never opened, so that it may be no Python at all: it would drown the rest. */
 void status_print_list(const struct service_status *status, const struct status_view *view, struct buf *to)
 {
+	uint64_t excluded = 0;
+
 	buf_printf(to, "%7s %-8s %-9s %-*s %-*s %9s %7s %12s  %s\n", "PID", "PYTHON", "STATE", NAME_COLUMNS, "NAME",
 	           RULE_COLUMNS, "RULE", "RATE", "PARKED", "SAMPLES", "WHERE");
-	for (size_t i = 0; i < status->target_count; i++)
-		if (is_shown(&status->targets[i], view))
-			print_target(&status->targets[i], to);
+	for (size_t i = 0; i < status->target_count; i++) {
+		const struct target_status *target = &status->targets[i];
+
+		if (!is_shown(target, view))
+			continue;
+		excluded += target->state == TARGET_EXCLUDED;
+		if (target->state != TARGET_EXCLUDED)
+			print_target(target, to);
+	}
+	if (excluded)
+		buf_printf(to, "and %s that rules exclude, Pythons or not (--json lists them)\n", count_text(excluded));
 }

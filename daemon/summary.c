@@ -134,10 +134,17 @@ static void add_share(struct lines *l, const char *label, uint64_t part, uint64_
 		add(l, ", ", "%s %.*f %%", label, percent < 9.95, percent);
 }
 
-/* The time that the kernel's counts are shares of: it counted while nothing was sampled, too. Of a part of the threads that is their part. */
-static uint64_t counted_ns(const struct facts *facts, const uint64_t values[VALUE_COUNT])
+/* The time that the kernel's counts are shares of: it counted while nothing was sampled, too. Of a part of the threads that is their part; at least all that
+ * it counted of them. */
+static uint64_t counted_ns(const struct profile *profile, const struct facts *facts, const uint64_t values[VALUE_COUNT])
 {
-	return facts->covered > 0 ? (uint64_t)((double)values[VALUE_WALL] / facts->covered) : values[VALUE_WALL];
+	uint64_t due_ns = values[VALUE_WALL], counted = profile_has(profile, VALUE_CPU) ? values[VALUE_CPU] : 0;
+
+	if (profile_has(profile, VALUE_RUN_WAIT))
+		counted += values[VALUE_RUN_WAIT];
+	if (facts->covered > 0)
+		due_ns = (uint64_t)((double)due_ns / facts->covered);
+	return due_ns > counted ? due_ns : counted;
 }
 
 /* CPU time is the kernel's; the others are what was seen, and add up to the whole. */
@@ -368,7 +375,7 @@ void summary_print(const struct profile *profile, const struct summary_options *
 		values[v] = profile_sum(profile, (enum value_index)v);
 	facts_make(&facts, profile);
 	print_head(&l, profile, &facts);
-	counted = counted_ns(&facts, values);
+	counted = counted_ns(profile, &facts, values);
 	print_times(&l, profile, values, counted);
 	if (functions_rank(&functions, &count, profile, &ranking) == 0) {
 		print_top(&l, profile, &ranking, functions, count,

@@ -146,7 +146,8 @@ static void add_totals(const struct stats_view *v, struct writer *to)
 	writer_putc(to, ' ');
 	add_safe(to, s->graph->sampled_s == 1 && strcmp(s->graph->unit, "samples") == 0 ? "sample" : s->graph->unit);
 	writer_putc(to, '\n');
-	add_notes(s->graph, v->columns, to);
+	if (!v->brief)
+		add_notes(s->graph, v->columns, to);
 	writer_putc(to, '\n');
 }
 
@@ -311,7 +312,7 @@ int stats_print_calls(const struct stats_view *view, bool callers, struct writer
 
 	if (err)
 		return err;
-	if (stats->graph->from_samples) {
+	if (stats->graph->from_samples && !view->brief) {
 		add_notes(stats->graph, view->columns, to);
 		writer_putc(to, '\n');
 	}

@@ -18,6 +18,7 @@ struct stats_view {
 	const char *files; /* what was read: a line each, with its time; "" for none; safe for a terminal */
 	bool on_cpu, gil;  /* further columns: self time of the function on a CPU, as the kernel counted, and with the GIL, seconds */
 	bool safe;         /* CSV: names made safe for a terminal */
+	bool brief;        /* what sampling asked for and lost was said before */
 	unsigned columns;  /* of the terminal: names of the table of functions are cut to fit; 0: none, they are whole */
 };
 

@@ -15,7 +15,8 @@
 
 enum {
 	COLUMNS_DEFAULT = 100,
-	COLUMNS_MIN = 80, /* of tables: in a narrower terminal they break */
+	COLUMNS_TABLES = 80, /* that whole tables take: in a narrower terminal they are left with their shares */
+	COLUMNS_MIN = 40,    /* below that lines break */
 	THREADS_MAX = 64,
 };
 
@@ -88,19 +89,21 @@ void report_add_share(struct report *r, uint64_t part, uint64_t whole)
 static void write_head(struct report *r)
 {
 	const struct profile *profile = r->profile;
+	struct buf head = {0};
 	char version[32];
 
-	writer_puts(r->to, r->color ? "\033[1msampled\033[0m: " : "sampled: ");
-	writer_printf(r->to, "profile of %" PRIu32 " process%s, %" PRIu32 " thread%s, ", profile->process_count,
+	writer_puts(r->to, r->color ? "\033[1msampled\033[0m:" : "sampled:");
+	buf_printf(&head, "profile of %" PRIu32 " process%s, %" PRIu32 " thread%s, ", profile->process_count,
 	              profile->process_count == 1 ? "" : "es", profile->thread_count,
 	              profile->thread_count == 1 ? "" : "s");
 	if (profile->imported && r->facts.sum.attempts == 0)
-		writer_puts(r->to, "imported");
+		buf_puts(&head, "imported");
 	else
-		writer_printf(r->to, "mode %s", profile->mode ? profile->mode : "wall");
+		buf_printf(&head, "mode %s", profile->mode ? profile->mode : "wall");
 	if (profile->sequence)
-		writer_printf(r->to, ", snapshot %" PRIu64, profile->sequence);
-	writer_putc(r->to, '\n');
+		buf_printf(&head, ", snapshot %" PRIu64, profile->sequence);
+	add_words(r, buf_text(&head), (unsigned)strlen("sampled:"));
+	buf_release(&head);
 	for (uint32_t i = 0; i < profile->process_count && i < THREADS_MAX; i++) {
 		const struct process *process = &profile->processes[i];
 
@@ -131,6 +134,18 @@ static bool is_nought(const struct fact *fact)
 	       strcmp(fact->key, "in_profile") != 0;
 }
 
+/* "label: number", over as many lines as it takes. */
+static void write_fact(struct report *r, const struct fact *fact)
+{
+	struct buf text = {0};
+
+	utf8_fit(&text, fact->label, 44, false);
+	buf_printf(&text, ": %s", fact->text);
+	writer_puts(r->to, fact->weight == FACT_LOSS ? "!" : " ");
+	add_words(r, buf_text(&text), 1);
+	buf_release(&text);
+}
+
 /* In two columns where there is room for them. */
 static void write_facts(struct report *r)
 {
@@ -142,7 +157,9 @@ static void write_facts(struct report *r)
 			shown[count++] = &r->facts.items[i];
 	rows = (count + halves - 1) / halves;
 	report_heading(r, "SAMPLING", "(what is not named here is 0)");
-	for (size_t i = 0; i < rows; i++) {
+	for (size_t i = 0; r->is_narrow && i < count; i++)
+		write_fact(r, shown[i]);
+	for (size_t i = 0; !r->is_narrow && i < rows; i++) {
 		for (size_t half = 0; half < halves && i + half * rows < count; half++) {
 			const struct fact *fact = shown[i + half * rows];
 
@@ -183,13 +200,14 @@ static const struct {
 	enum value_index value; /* that the profile must have */
 	const char *label;
 	enum state state; /* STATE_COUNT: the value itself */
-} thread_shares[] = {{VALUE_CPU, "CPU", STATE_COUNT},
-                     {VALUE_GIL, "GIL", STATE_GIL},
-                     {VALUE_GIL_WAIT, "wait", STATE_GIL_WAIT},
-                     {VALUE_RUNNABLE, "run", STATE_RUNNABLE},
-                     {VALUE_IDLE, "idle", STATE_IDLE},
-                     {VALUE_UNKNOWN, "?", STATE_UNKNOWN},
-                     {VALUE_GC, "GC", STATE_COUNT}};
+	bool matters;     /* it is shown where there is room for a few */
+} thread_shares[] = {{VALUE_CPU, "CPU", STATE_COUNT, true},
+                     {VALUE_GIL, "GIL", STATE_GIL, true},
+                     {VALUE_GIL_WAIT, "wait", STATE_GIL_WAIT, false},
+                     {VALUE_RUNNABLE, "run", STATE_RUNNABLE, false},
+                     {VALUE_IDLE, "idle", STATE_IDLE, true},
+                     {VALUE_UNKNOWN, "?", STATE_UNKNOWN, false},
+                     {VALUE_GC, "GC", STATE_COUNT, false}};
 
 struct thread_row {
 	const struct thread_tree *tree;
@@ -210,14 +228,17 @@ bool report_has_share(const struct report *r, enum value_index value)
 	return r->is_time && profile_has(r->profile, value);
 }
 
+static bool is_share_shown(const struct report *r, size_t share)
+{
+	return report_has_share(r, thread_shares[share].value) && (thread_shares[share].matters || !r->is_narrow);
+}
+
 static void write_threads_head(struct report *r)
 {
-	if (r->is_time)
-		buf_printf(&r->line, "  samples%9s ", "seconds");
-	else
-		buf_printf(&r->line, "  samples%9s ", "");
+	if (!r->is_narrow)
+		buf_printf(&r->line, "  samples%9s ", r->is_time ? "seconds" : "");
 	for (size_t v = 0; v < sizeof(thread_shares) / sizeof(thread_shares[0]); v++)
-		if (report_has_share(r, thread_shares[v].value))
+		if (is_share_shown(r, v))
 			buf_printf(&r->line, "%7s", thread_shares[v].label);
 	buf_puts(&r->line, "  thread");
 	report_end_line(r);
@@ -266,11 +287,13 @@ static void write_threads(struct report *r)
 	                                   : "(shares of the thread's own time)");
 	write_threads_head(r);
 	for (uint32_t i = 0; i < count && i < THREADS_MAX; i++) {
-		buf_printf(&r->line, "%9" PRIu64, rows[i].sum[VALUE_SAMPLES]);
-		report_add_amount(r, rows[i].sum[r->by]);
-		buf_putc(&r->line, ' ');
+		if (!r->is_narrow) {
+			buf_printf(&r->line, "%9" PRIu64, rows[i].sum[VALUE_SAMPLES]);
+			report_add_amount(r, rows[i].sum[r->by]);
+			buf_putc(&r->line, ' ');
+		}
 		for (size_t v = 0; v < sizeof(thread_shares) / sizeof(thread_shares[0]); v++)
-			if (report_has_share(r, thread_shares[v].value))
+			if (is_share_shown(r, v))
 				report_add_share(r, share_of(&rows[i], v),
 				                 report_whole_of(r, thread_shares[v].value, rows[i].sum));
 		buf_puts(&r->line, "  ");
@@ -294,6 +317,7 @@ int text_write(const struct profile *profile, const struct export_options *optio
 	                   .color = options->color};
 
 	r.columns = r.columns < COLUMNS_MIN ? COLUMNS_MIN : r.columns;
+	r.is_narrow = r.columns < COLUMNS_TABLES;
 	facts_make(&r.facts, profile);
 	r.whole = profile_sum(profile, r.by);
 	if (r.whole == 0) {

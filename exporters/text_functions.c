@@ -75,20 +75,34 @@ static void add_idle(struct report *r)
 	free(functions);
 }
 
+static void add_amount(struct report *r, uint64_t value)
+{
+	if (!r->is_narrow)
+		report_add_amount(r, value);
+}
+
 void report_functions(struct report *r)
 {
 	struct function *functions;
 	uint32_t count;
 	uint64_t rest = 0;
-	bool cpu = report_has_share(r, VALUE_CPU), gil = report_has_share(r, VALUE_GIL);
+	bool cpu = report_has_share(r, VALUE_CPU) && !r->is_narrow, gil = report_has_share(r, VALUE_GIL) && !r->is_narrow;
 
 	r->err = functions_rank(&functions, &count, r->profile, &r->ranking);
 	if (r->err)
 		return;
+	if (count == 0) {
+		report_heading(r, "FUNCTIONS", "none: no sample holds a Python frame (--native shows the C frames of a program that embeds Python)");
+		free(functions);
+		return;
+	}
 	report_heading(r, "FUNCTIONS", functions_notes[by_what(r)]);
-	writer_printf(r->to, "%9s  self %% %8s total %%%s%s  function (file:first line)\n",
-	              r->is_time ? "self s" : "self", r->is_time ? "total s" : "total", cpu ? "  CPU %" : "",
-	              gil ? "  GIL %" : "");
+	if (r->is_narrow)
+		writer_puts(r->to, " self % total %  function\n");
+	else
+		writer_printf(r->to, "%9s  self %% %8s total %%%s%s  function (file:first line)\n",
+		              r->is_time ? "self s" : "self", r->is_time ? "total s" : "total", cpu ? "  CPU %" : "",
+		              gil ? "  GIL %" : "");
 	for (uint32_t i = 0; i < count; i++) {
 		const struct function *f = &functions[i];
 		const struct symbol *symbol = &r->profile->symbols[f->symbol];
@@ -97,9 +111,9 @@ void report_functions(struct report *r)
 			rest += f->self[r->by];
 			continue;
 		}
-		report_add_amount(r, f->self[r->by]);
+		add_amount(r, f->self[r->by]);
 		report_add_share(r, f->self[r->by], r->whole);
-		report_add_amount(r, f->total[r->by]);
+		add_amount(r, f->total[r->by]);
 		report_add_share(r, f->total[r->by], r->whole);
 		if (cpu)
 			report_add_share(r, f->self[VALUE_CPU], report_whole_of(r, VALUE_CPU, f->self));
@@ -110,9 +124,9 @@ void report_functions(struct report *r)
 		report_end_line(r);
 	}
 	if (count > FUNCTIONS_MAX) {
-		report_add_amount(r, rest);
+		add_amount(r, rest);
 		report_add_share(r, rest, r->whole);
-		buf_printf(&r->line, "%*s(other: %" PRIu32 " functions)", 18 + 7 * cpu + 7 * gil, "",
+		buf_printf(&r->line, "%*s(other: %" PRIu32 " functions)", r->is_narrow ? 9 : 18 + 7 * cpu + 7 * gil, "",
 		           count - FUNCTIONS_MAX);
 		report_end_line(r);
 	}
@@ -163,15 +177,19 @@ void report_path(struct report *r)
 	}
 	if (!tree)
 		return;
-	report_heading(r, "HEAVIEST PATH", path_notes[by_what(r)]);
-	buf_printf(&r->line, "%9s total %%  self %%  thread ", r->is_time ? "total s" : "total");
-	report_add_thread_name(r, tree);
-	report_end_line(r);
 	for (uint32_t n = heaviest_child(tree, totals, 0, &r->ranking); n; n = heaviest_child(tree, totals, n, &r->ranking))
 		rows++;
+	if (rows > 0) {
+		report_heading(r, "HEAVIEST PATH", path_notes[by_what(r)]);
+		if (!r->is_narrow)
+			buf_printf(&r->line, "%9s", r->is_time ? "total s" : "total");
+		buf_puts(&r->line, " total %  self %  thread ");
+		report_add_thread_name(r, tree);
+		report_end_line(r);
+	}
 	for (uint32_t n = heaviest_child(tree, totals, 0, &r->ranking); n;
 	     n = heaviest_child(tree, totals, n, &r->ranking), row++) {
-		uint32_t indent = row < 20 ? row : 20;
+		uint32_t deepest = r->is_narrow ? 4 : 20, indent = row < deepest ? row : deepest;
 
 		if (rows > PATH_MAX_ROWS && row >= PATH_MAX_ROWS / 2 && row < rows - PATH_MAX_ROWS / 2) {
 			if (row == PATH_MAX_ROWS / 2)
@@ -179,7 +197,7 @@ void report_path(struct report *r)
 				              rows - PATH_MAX_ROWS);
 			continue;
 		}
-		report_add_amount(r, ranking_amount(&r->ranking, totals + (size_t)n * VALUE_COUNT));
+		add_amount(r, ranking_amount(&r->ranking, totals + (size_t)n * VALUE_COUNT));
 		report_add_share(r, ranking_amount(&r->ranking, totals + (size_t)n * VALUE_COUNT), whole);
 		report_add_share(r, ranking_amount(&r->ranking, tree->nodes[n].self), whole);
 		buf_printf(&r->line, "  %*s", (int)indent, "");

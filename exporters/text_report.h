@@ -17,6 +17,7 @@ struct report {
 	struct facts facts;
 	struct buf line;
 	unsigned columns;
+	bool is_narrow; /* shares alone are shown, and of them those that matter most */
 	enum value_index by; /* what shares are of: the profile's weight, or samples where that is nothing */
 	uint64_t whole;      /* sum of it */
 	bool is_time;        /* it is nanoseconds, shown as seconds */

@@ -262,6 +262,17 @@ class Report(cli.Folder):
         self.assertNotIn("only_in_counts", text)
         self.assertIn("function calls", text, "what was there is there still")
 
+    def test_the_browser_accounts_for_sampling_once_a_file(self):
+        with open(self.path("counts.collapsed"), "w") as file:
+            file.write("outer;inner 5\n")
+        with open(self.path("script"), "w") as file:
+            file.write("stats 1\nstats 2\nread counts.collapsed\ncallers 1\nstats 1\n")
+        with open(self.path("script")) as file:
+            done = self.sampled("report", "--interactive", "counts.collapsed", stdin=file)
+        text = done.stdout.decode()
+        self.assertEqual((done.returncode, done.stderr), (cli.DONE, b""))
+        self.assertEqual((text.count("from samples: "), text.count("frames sampled")), (2, 3), text)
+
     def test_the_browser_goes_on_after_a_file_that_is_none(self):
         with open(self.path("bad.prof"), "wb") as file:
             file.write(b"{(\3\0\0\0")

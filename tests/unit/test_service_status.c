@@ -133,6 +133,25 @@ Test(service_status, list)
 	cr_assert_eq(strchr(text, '\n')[1], '\0', "the heading alone");
 }
 
+Test(service_status, what_rules_exclude_does_not_drown_the_list)
+{
+	static struct target_status some[3];
+	struct service_status with = status;
+	struct buf text = {0};
+
+	some[0] = targets[0];
+	some[1] = (struct target_status){.pid = 21, .name = "bash", .state = TARGET_EXCLUDED};
+	some[2] = (struct target_status){.pid = 22, .name = "cron", .state = TARGET_EXCLUDED};
+	with.targets = some;
+	status_print_list(&with, &all, &text);
+	cr_assert_null(strstr(buf_text(&text), "bash"), "%s", buf_text(&text));
+	expect(buf_text(&text), "uwsgi.service\nand 2 that rules exclude, Pythons or not (--json lists them)\n");
+	text.bytes = 0;
+	status_print_list_json(&with, &all, &text);
+	expect(buf_text(&text), "\"bash\"");
+	buf_release(&text);
+}
+
 Test(service_status, json_is_read_by_jq)
 {
 	const char *text = print(status_print_json, &all);

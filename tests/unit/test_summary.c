@@ -66,6 +66,10 @@ Test(summary, what_the_kernel_counted_is_of_the_time_of_the_threads_that_are_lef
 	summarize(p, said, sizeof(said));
 	cr_expect(strstr(said, " time     CPU 20 %,"), "%s", said);
 	cr_expect(strstr(said, "waiting   80.0 %  for a CPU: Main"), "%s", said);
+	/* It lost more than the others did: it cannot have waited for longer than it was there. */
+	p->threads[t].nodes[0].self[VALUE_RUN_WAIT] = 18000000;
+	summarize(p, said, sizeof(said));
+	cr_expect(strstr(said, "waiting   90.0 %  for a CPU: Main"), "%s", said);
 	built_free(p);
 }
 

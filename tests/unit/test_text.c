@@ -64,7 +64,7 @@ Test(text, who_sleeps_does_not_win, .description = "and every line fits, at each
 	for (size_t i = 0; i < sizeof(widths) / sizeof(widths[0]); i++) {
 		text = written(p, "text", &(struct export_options){.columns = widths[i]});
 		cr_assert(strstr(text, "\nFUNCTIONS by CPU time ("));
-		check_columns(text, widths[i] < 80 ? 80 : widths[i]);
+		check_columns(text, widths[i]);
 		free(text);
 	}
 	built_free(p);
@@ -224,6 +224,19 @@ Test(text, facts_add_up_and_are_shown)
 		          "%s is missing, or runs into its number", f.items[i].label);
 	cr_assert(strstr(text, "1,234"));
 	cr_assert(strstr(text, "! lost: torn"));
+	free(text);
+	built_free(p);
+}
+
+Test(text, without_a_frame_there_is_no_empty_table)
+{
+	struct profile *p = built_new();
+	char *text;
+
+	built_sample(p, built_thread(p, built_process(p, 1, "embedder"), 0, 1, ""), 0, 9, STATUS_IDLE);
+	text = report(p);
+	cr_expect(strstr(text, "\nFUNCTIONS none: no sample holds a Python frame ("), "%s", text);
+	cr_expect_null(strstr(text, "total %"), "%s", text);
 	free(text);
 	built_free(p);
 }
