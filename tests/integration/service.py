@@ -7,12 +7,8 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 
 import support
-
-START_S = 20  # in which the service must be ready, on a loaded machine
-
 
 class Service:
     """Rules take only what `command` matches, so that tests do not profile each other's programs."""
@@ -41,7 +37,7 @@ class Service:
         self.log = open(self.path("log"), "ab")
         self.process = subprocess.Popen([support.SAMPLED, "daemon", "--config", self.config, "--socket", self.socket, "-v"],
                                         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self.log, preexec_fn=self.limit)
-        support.wait_until(lambda: os.path.exists(self.socket) or self.process.poll() is not None, "the service is ready", START_S, self.said)
+        support.wait_until(lambda: os.path.exists(self.socket) or self.process.poll() is not None, "the service is ready", said=self.said)
         if self.process.poll() is not None:
             raise AssertionError("the service ended with %d: %s" % (self.process.returncode, self.said()))
 
@@ -57,11 +53,9 @@ class Service:
         self.process.send_signal(number)
 
     def stop(self):
-        """Its exit status, and how long its end took."""
-        begun = time.monotonic()
+        """Its exit status."""
         self.process.send_signal(signal.SIGTERM)
-        status = self.process.wait(timeout=60)
-        return status, time.monotonic() - begun
+        return self.process.wait(timeout=support.PATIENCE_S)
 
     def ctl(self, *words, user=None):
         return support.sampled("ctl", "--socket", self.socket, *words, user=user, cwd=self.folder)
@@ -76,15 +70,16 @@ class Service:
         found = [target for target in self.json("list") if target["pid"] == pid]
         return found[0] if found else None
 
-    def is_sampled(self, pid):
+    def is_sampled(self, pid, samples=1):
+        """Whether so many were taken of it."""
         target = self.listed(pid)
-        return target is not None and target["state"] == "sampled" and target["facts"]["samples"] > 0
+        return target is not None and target["state"] == "sampled" and target["facts"]["samples"] >= samples
 
     def explain(self):
         return self.said() + self.ctl("list").stdout.decode()
 
-    def wait_sampled(self, pid, timeout=30):
-        support.wait_until(lambda: self.is_sampled(pid), "process %d is sampled" % pid, timeout, self.explain)
+    def wait_sampled(self, pid, samples=1):
+        support.wait_until(lambda: self.is_sampled(pid, samples), "process %d is sampled" % pid, said=self.explain)
 
     def dumped(self):
         """The dumps that are there, as (name, lines)."""

@@ -29,8 +29,10 @@ SANITIZED = os.environ.get("SAMPLED_SANITIZED") == "1"
 # How long a program must live that sampled is to find and to sample: a sanitized build on a slow machine needs more than a second to
 # find the interpreter in it.
 LIFE_S = 3 if SANITIZED else 2
-READY_TIMEOUT_S = 60
-SAMPLED_TIMEOUT_S = 120
+# Bounds far away: what is waited for comes, if at all, long before, on a machine that has ten times as much to do as it can.
+PATIENCE_S = 300
+READY_TIMEOUT_S = PATIENCE_S
+SAMPLED_TIMEOUT_S = PATIENCE_S
 
 ASK = """
 import json, os, sys, sysconfig
@@ -374,7 +376,32 @@ def switches(pid):
     return found
 
 
-def wait_until(holds, what, timeout=30, said=None):
+def turns(pid):
+    """How often the sampler's thread of this process has gone to sleep, which it does once a tick; 0: there is none, yet or any more."""
+    try:
+        for tid in os.listdir("/proc/%d/task" % pid):
+            with open("/proc/%d/task/%s/status" % (pid, tid), encoding="utf-8") as file:
+                text = file.read()
+            if text.startswith("Name:\tsampled-sampler\n"):
+                return int(re.search(r"\nvoluntary_ctxt_switches:\s+(\d+)", text).group(1))
+    except (FileNotFoundError, ProcessLookupError):
+        pass
+    return 0
+
+
+def wait_sampling(process, ticks=50):
+    """Returns when sampled, which was started, has had so many ticks more, however long they take."""
+    before = turns(process.pid)
+
+    def has_sampled():
+        if process.poll() is not None:
+            raise AssertionError("sampled ended with %d" % process.returncode)
+        return turns(process.pid) >= before + ticks
+
+    wait_until(has_sampled, "%d ticks" % ticks)
+
+
+def wait_until(holds, what, timeout=PATIENCE_S, said=None):
     """Returns when holds() is true, which must be soon. What said() returns at the end is shown where it is not."""
     deadline = time.monotonic() + timeout
     while not holds():

@@ -47,11 +47,12 @@ class Idle(unittest.TestCase):
 
     def check_empty_stack(self, python):
         with embedding.Program(python, "embedding", "idle") as target:
+            target.wait_still()
             for options in ((), ("--blocking",)):
                 with self.subTest(options=options):
                     (thread,) = profile(target, target.pid, *options).threads
                     self.assertEqual((thread.tid, len(thread.nodes)), (target.pid, 1))
-                    self.assertGreater(thread.share("idle"), 0.8)  # but for its last steps before it waits
+                    self.assertGreater(thread.share("idle"), 0.8)
                     self.assertEqual(thread.share("unknown"), 0)
             (thread,) = dump(target.pid)
             self.assertEqual((thread["tid"], thread["sampled"], thread["frames"]), (target.pid, True, []))
