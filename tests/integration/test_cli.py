@@ -193,7 +193,7 @@ class NoTarget(cli.Folder):
         with support.Target(cli.python_for_all(), "parked.py", user=cli.NOBODY) as target:
             done = self.sampled("attach", target.pid, "-d", "0.5", "-f", "collapsed", "-o", "-", user=cli.NOBODY)
             self.assertEqual(done.returncode, cli.DONE, done.stderr)
-            self.assertGreater(cli.samples(done.stdout), 100)
+            self.assertGreater(cli.samples(done.stdout), 0)
 
     @support.needs_python
     def test_the_worst_failure_is_the_status_and_the_others_are_sampled(self):
@@ -204,7 +204,7 @@ class NoTarget(cli.Folder):
             self.assertEqual(done.returncode, cli.NO_PYTHON)
             self.assertEqual(done.stdout, b"a.txt\n")
             self.assertIn(b"process %d: no such process" % child.pid, done.stderr)
-        self.assertGreater(cli.samples_in(self.path("a.txt")), 100)
+        self.assertGreater(cli.samples_in(self.path("a.txt")), 0)
 
 
 @support.needs_python
@@ -264,7 +264,7 @@ class DumpAndDoctor(cli.Folder):
             self.skipTest("no Python outside of another root")
         process = subprocess.Popen(python[-1].argv + [script])
         try:
-            time.sleep(1)
+            support.wait_until(lambda: b"idle in " in self.sampled("dump", process.pid).stdout, "it waits")
             text = self.sampled("dump", process.pid).stdout.decode()
         finally:
             process.kill()

@@ -18,6 +18,7 @@ from cores import gcore, kernel_core, needs_gcore, needs_kernel_core
 
 # Without arenas of 64 MiB a thread, which gcore writes whole.
 ENVIRONMENT = dict(os.environ, MALLOC_ARENA_MAX="1", PYTHONDONTWRITEBYTECODE="1")
+SLEEPS = ("230", "270", "23", "35", "115", "101", "72")  # clock_nanosleep, pselect6, select, nanosleep: of x86-64, of aarch64
 WITH_FILES = "0x7f"  # coredump_filter (core(5)): file mappings as well
 
 
@@ -277,10 +278,15 @@ class Errors(Case):
             self.skipTest("no Python 2.7 on this machine")
         self.refuse(5, "Python 2.7", "--core", self.core_of([found[0], "-c", "import time; time.sleep(100)"]))
 
+    def sleeps(self, pid):
+        """In sleep(1) or time.sleep(), that is, and not in what comes before."""
+        with open("/proc/%d/syscall" % pid, encoding="ascii") as file:
+            return file.read().split()[0] in SLEEPS
+
     def core_of(self, command):
         process = subprocess.Popen(command, env=ENVIRONMENT)
         try:
-            time.sleep(1)
+            support.wait_until(lambda: self.sleeps(process.pid), "it sleeps")
             subprocess.run(["gcore", "-o", self.path("core"), str(process.pid)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
         finally:
             process.kill()

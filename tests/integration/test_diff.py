@@ -6,6 +6,7 @@ import marshal
 import os
 import subprocess
 import textwrap
+import time
 import unittest
 
 import cli
@@ -102,7 +103,7 @@ class Diff(cli.Folder):
         """Function totals can be compared, also with stacks; what was counted exactly has no noise."""
         source = "def f(n): return sum(range(n))\ndef g(n): return max(range(n))\n"
         for name, times in (("a.pstats", 1), ("b.pstats", 8)):
-            profile = cProfile.Profile()
+            profile = cProfile.Profile(time.process_time)
             code = compile(source, "job.py", "exec")
             functions = {}
             exec(code, functions)

@@ -70,7 +70,7 @@ class Recording(cli.Folder):
         self.assertEqual(self.record("a.sampled"), ["a.sampled"])
         self.assertEqual(os.listdir(self.folder), ["a.sampled"])
         self.assertEqual(os.stat(self.path("a.sampled")).st_mode & 0o777, 0o600)
-        self.assertGreater(cli.samples(self.collapsed("a.sampled")), 200)
+        self.assertGreater(cli.samples(self.collapsed("a.sampled")), 0)
 
     def test_converted_is_what_the_run_wrote(self):
         for number, args in enumerate(([], ["--no-idle"], ["--mode", "gil"], ["--omit", "truth"], ["--stop", "busy"], ["-t", "MainThread"])):
@@ -221,10 +221,13 @@ class Recording(cli.Folder):
         self.assertEqual(merged, dict(lines))
 
     def test_snapshots_go_on_recording(self):
-        process = support.start_sampled("attach", self.target.pid, "-q", "-d", "1.5", "--record", "a.sampled", "-o", "live.collapsed", cwd=self.folder)
-        time.sleep(0.8)
+        process = support.start_sampled("attach", self.target.pid, "-q", "--record", "a.sampled", "-o", "live.collapsed", cwd=self.folder)
+        support.wait_sampling(process)
         process.send_signal(signal.SIGUSR1)
-        out, error = process.communicate(timeout=60)
+        support.wait_until(lambda: os.path.exists(self.path("live.0001.collapsed")), "the snapshot is there")
+        support.wait_sampling(process)
+        process.send_signal(signal.SIGINT)
+        out, error = process.communicate(timeout=support.PATIENCE_S)
         self.assertEqual((process.returncode, error), (cli.DONE, b""))
         self.assertEqual(out, b"live.0001.collapsed\na.sampled\nlive.collapsed\n")
         self.assertEqual(self.collapsed("a.sampled"), self.read("live.collapsed"))
@@ -240,7 +243,7 @@ class Recording(cli.Folder):
         done = self.sampled("convert", "b.sampled", "-f", "collapsed", "-o", "-")
         self.assertEqual(done.returncode, cli.DONE)
         self.assertRegex(done.stderr, rb"\Asampled: b.sampled: block \d+, at byte \d+, is damaged \(what is before it was read\)\n\Z")
-        self.assertGreater(cli.samples(done.stdout), 100)
+        self.assertGreater(cli.samples(done.stdout), 0)
 
     def test_what_cannot_be_a_recording(self):
         os.symlink("elsewhere", self.path("link"))

@@ -52,7 +52,7 @@ class Near(unittest.TestCase):
             for cpu in sorted(os.sched_getaffinity(0))[:2]:
                 os.sched_setaffinity(target.pid, {cpu})
                 # Where it had to wait for a CPU of other programs it keeps away for a while, up to 16 s.
-                support.wait_until(lambda: sampler_cpus(process.pid) == {cpu}, "the sampler is on CPU %d" % cpu, 90)
+                support.wait_until(lambda: sampler_cpus(process.pid) == {cpu}, "the sampler is on CPU %d" % cpu)
             process.send_signal(signal.SIGINT)
             self.samples(target, process)
 

@@ -94,7 +94,7 @@ class Signals(cli.Folder):
             for calls in CALLS:
                 with self.subTest(command=name, signal=number, calls=calls):
                     process = self.start_and_signal(number, calls, *self.commands()[name])
-                    _, error = process.communicate(timeout=60)
+                    _, error = process.communicate(timeout=support.PATIENCE_S)
                     self.assertIn(process.returncode, (0, 1) if name == "attach" else (0,), error)
 
     def test_service(self):
@@ -129,7 +129,7 @@ class Signals(cli.Folder):
         wait_begun(process)
         support.wait_until(lambda: blocked(process.pid) == ALL, "it blocks no more than SIGPIPE")
         process.send_signal(signal.SIGUSR1)
-        self.assertEqual(process.wait(20), -signal.SIGUSR1)
+        self.assertEqual(process.wait(support.PATIENCE_S), -signal.SIGUSR1)
 
 
 if __name__ == "__main__":
