@@ -97,19 +97,40 @@ struct home {
 	raddr_t dict;           /* 0: not made yet, so without attributes */
 };
 
-/* A dict at tp_dictoffset. A negative one counts from the end of an object of variable size: no ordinary instance. */
+/* Where the object ends, of variable size: as _PyObject_VAR_SIZE() has it, whose count is negative in negative ints (to 3.11). */
+static int find_end(const struct remote *r, const struct pyabi *abi, raddr_t object, raddr_t type, uint64_t *ret_bytes)
+{
+	uint64_t sizes[2], count; /* tp_basicsize, tp_itemsize */
+	int err = remote_read(r, type + (raddr_t)abi->type.basicsize, sizes, sizeof(sizes));
+
+	if (err == 0)
+		err = remote_read_u64(r, object + INT_COUNT_OFF, &count);
+	if (err != 0)
+		return err;
+	count = (int64_t)count < 0 ? 0 - count : count;
+	if (sizes[0] > INT32_MAX || sizes[1] > INT16_MAX || count > INT32_MAX)
+		return -EPROTO;
+	*ret_bytes = (sizes[0] + count * sizes[1] + 7) & ~UINT64_C(7);
+	return 0;
+}
+
+/* A dict at tp_dictoffset. A negative one counts from the end of an object of variable size, such as a member of an IntEnum. */
 static int find_home_dictoffset(struct home *home, const struct remote *r, const struct pyabi *abi, raddr_t object,
                                 raddr_t type)
 {
-	uint64_t off;
+	uint64_t off, bytes;
 	int err = remote_read_u64(r, type + (raddr_t)abi->type.dictoffset, &off);
 
+	if (err == 0 && (int64_t)off < 0) {
+		err = find_end(r, abi, object, type, &bytes);
+		off += bytes;
+	}
 	if (err != 0)
 		return err;
 	if (off == 0)
 		return -ENOENT;
-	if (off > INT32_MAX)
-		return -ENOTSUP;
+	if (off > INT64_C(1) << 48)
+		return -EPROTO;
 	return remote_read_u64(r, object + off, &home->dict);
 }
 
@@ -198,6 +219,20 @@ int pyobj_attr(const struct remote *r, const struct pyabi *abi, raddr_t object, 
 		return home.dict == 0 ? -ENOENT : pyobj_dict_get(r, abi, home.dict, name, ret_value);
 	err = remote_read_u64(r, type + (raddr_t)abi->type.cached_keys, &keys);
 	return err != 0 ? err : pykeys_get(r, abi, keys, home.values, name, ret_value);
+}
+
+int pyobj_attrs_walk(const struct remote *r, const struct pyabi *abi, raddr_t object, pykey_fn *fn, void *context)
+{
+	struct home home;
+	raddr_t type, keys;
+	int err = find_home(&home, r, abi, object, &type);
+
+	if (err != 0)
+		return err == -ENOENT ? 0 : err;
+	if (home.values.address == 0)
+		return home.dict == 0 ? 0 : pydict_walk(r, abi, home.dict, fn, context);
+	err = remote_read_u64(r, type + (raddr_t)abi->type.cached_keys, &keys);
+	return err != 0 ? err : pykeys_walk(r, abi, keys, home.values, fn, context);
 }
 
 struct ident_search {

@@ -75,25 +75,27 @@ static void text_add(struct text *text, uint32_t c)
 		text->cut_at = text->at;
 }
 
+static uint32_t unit_at(const unsigned char *from, size_t i, unsigned kind)
+{
+	uint16_t two;
+	uint32_t four;
+
+	switch (kind) {
+	case 1:
+		return from[i];
+	case 2:
+		memcpy(&two, from + 2 * i, sizeof(two));
+		return two;
+	default:
+		memcpy(&four, from + 4 * i, sizeof(four));
+		return four;
+	}
+}
+
 static void text_add_units(struct text *text, const unsigned char *from, size_t count, unsigned kind)
 {
-	for (size_t i = 0; i < count && !text->full; i++) {
-		uint16_t two;
-		uint32_t four;
-
-		switch (kind) {
-		case 1:
-			text_add(text, from[i]);
-			break;
-		case 2:
-			memcpy(&two, from + 2 * i, sizeof(two));
-			text_add(text, two);
-			break;
-		default:
-			memcpy(&four, from + 4 * i, sizeof(four));
-			text_add(text, four);
-		}
-	}
+	for (size_t i = 0; i < count && !text->full; i++)
+		text_add(text, unit_at(from, i, kind));
 }
 
 static int text_end(struct text *text, bool *ret_cut)
@@ -196,6 +198,34 @@ int pyobj_str(const struct remote *r, const struct pyabi *abi, raddr_t str, char
 		done += want;
 	}
 	return text_end(&text, ret_cut);
+}
+
+int64_t pyobj_points(const struct remote *r, const struct pyabi *abi, raddr_t str, uint32_t *to, size_t room)
+{
+	unsigned char head[FIRST_BYTES], piece[PIECE_BYTES];
+	struct units u;
+	ssize_t got = remote_read_some(r, str, head, sizeof(head));
+	int err;
+
+	if (got < 0)
+		return got;
+	if (got < abi->str.state + 4 || got < abi->str.length + 8)
+		return -EFAULT;
+	err = find_units(&u, abi, str, head, (size_t)got);
+	if (err != 0)
+		return err;
+	for (uint64_t done = 0; done < u.count && done < room;) {
+		uint64_t want = (u.count < room ? u.count : room) - done;
+
+		if (want > PIECE_BYTES / u.kind)
+			want = PIECE_BYTES / u.kind;
+		err = remote_read(r, u.at + done * u.kind, piece, (size_t)want * u.kind);
+		if (err != 0)
+			return err;
+		for (uint64_t i = 0; i < want; i++, done++)
+			to[done] = unit_at(piece, i, u.kind);
+	}
+	return (int64_t)u.count;
 }
 
 int64_t pyobj_bytes(const struct remote *r, const struct pyabi *abi, raddr_t bytes, void *to, size_t room)
