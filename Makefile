@@ -43,13 +43,13 @@ LIBS := -static-pie -s -ldw -lelf -lseccomp -lz -llzma -lbz2 -lzstd -liberty -ly
 endif
 
 # The layers, from the lowest up; tests/checks/layers.sh holds their includes to that order.
-LIB_SRC := $(wildcard base/*.c sampler/*.c sampler/pyabi/*.c aggregator/*.c exporters/*.c)
+LIB_SRC := $(wildcard base/*.c sampler/*.c sampler/pyabi/*.c sampler/values/*.c aggregator/*.c exporters/*.c)
 DAEMON_SRC := $(wildcard daemon/*.c)
 UNIT_SRC := $(wildcard tests/unit/*.c)
 STRESS_SRC := $(wildcard tests/stress/*.c)
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 PAGES := flamegraph heatmap
-HEADERS := $(wildcard base/*.h sampler/*.h sampler/pyabi/*.h aggregator/*.h exporters/*.h daemon/*.h)
+HEADERS := $(wildcard base/*.h sampler/*.h sampler/pyabi/*.h sampler/values/*.h aggregator/*.h exporters/*.h daemon/*.h)
 
 PAGE_OBJ := $(PAGES:%=$(BUILD)/obj/exporters/%_page.o)
 SYSCALLS_OBJ := $(BUILD)/obj/sampler/syscall_names.o

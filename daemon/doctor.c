@@ -74,7 +74,7 @@ static void sample_process(struct doctor *d, struct target *target)
 {
 	static const struct sampler_options sampling = {.gc = true};
 	struct dump dump;
-	int err = dump_take(&dump, target, &sampling, NULL);
+	int err = dump_take(&dump, target, &sampling, &(struct values_options){0}, NULL);
 
 	if (err) {
 		doctor_line(d, VERDICT_FAIL, "", "its threads cannot be read: %s", strerror(-err));

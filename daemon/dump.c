@@ -25,7 +25,7 @@
 #define PATIENCE_NS (2 * NS_PER_S)
 
 static const char usage[] =
-	"sampled dump PID... [--subprocesses] [--json] [--native] [--blocking], or dump --core FILE [--exe FILE] [--json] [--native]";
+	"sampled dump PID... [--subprocesses] [--json] [--native] [--blocking] [--locals], or dump --core FILE [--exe FILE] [--json] [--native] [--locals]";
 
 enum { PROCESSES_MAX = 4096 };
 
@@ -42,8 +42,8 @@ struct files {
 struct request {
 	const char *core; /* a core file; NULL: processes */
 	struct files files;
-	bool json, subprocesses;
-	struct sampler_options sampling;
+	bool subprocesses;
+	struct dump_how how;
 };
 
 struct printing {
@@ -82,30 +82,37 @@ static enum exit_status check_whole(const struct dump *dump)
 	if (dump_gil_holders(dump) > 1)
 		error_note("the stacks are not of one moment: %u threads held the GIL, one after the other",
 		           dump_gil_holders(dump));
+	if (dump_moving_values(dump))
+		error_note("the values are not of one moment: %u of %u threads went on while they were read (--blocking stops them)",
+		           dump_moving_values(dump), dump->thread_count);
 	return dump->thread_count == 0 || missing == dump->thread_count ? EXIT_FAILED : EXIT_DONE;
 }
 
-enum exit_status dump_target(struct target *target, const struct sampler_options *sampling, struct dump_origin *origin,
-                             bool json, const char *subject)
+enum exit_status dump_target(struct target *target, const struct dump_how *how, struct dump_origin *origin,
+                             const char *subject)
 {
 	struct dump dump;
 	enum exit_status whole;
 	int status, err;
 
+	if (how->values.level != VALUES_OFF && !values_supported(target_proc(target))) {
+		error_note("cannot read %s: --locals: values of Python %s are not known", subject, target_proc(target)->abi.name);
+		return EXIT_UNSUPPORTED;
+	}
 	signals_hold_stops(true);
-	err = dump_take(&dump, target, sampling, origin->naming);
+	err = dump_take(&dump, target, &how->sampling, &how->values, origin->naming);
 	signals_hold_stops(false);
 	if (err) {
 		error_note("cannot read %s: %s", subject, err == -ESRCH ? "it has ended" : strerror(-err));
 		return error_status(err);
 	}
-	if (dump_name(&dump, origin->naming)) {
+	if (dump_name(&dump, origin->naming) || dump_find_locals(&dump)) {
 		error_note("cannot read %s: out of memory", subject);
 		dump_release(&dump);
 		return EXIT_FAILED;
 	}
 	origin->proc = target_proc(target);
-	status = result_write(NULL, print, &(struct printing){.dump = &dump, .origin = origin, .json = json});
+	status = result_write(NULL, print, &(struct printing){.dump = &dump, .origin = origin, .json = how->json});
 	whole = check_whole(&dump);
 	dump_release(&dump);
 	return status == EXIT_DONE ? whole : EXIT_FAILED;
@@ -120,11 +127,11 @@ static enum exit_status dump_process(const struct request *request, pid_t pid, b
 	struct dump_origin origin = {.before = before};
 	enum exit_status status;
 	char subject[32];
-	int err = sampler_stops(&request->sampling) ? opening_check_stops(pid, &fault) : 0;
+	int err = sampler_stops(&request->how.sampling) ? opening_check_stops(pid, &fault) : 0;
 
 	snprintf(subject, sizeof(subject), "process %d", (int)pid);
 	if (!err) {
-		origin.naming = naming_new(request->sampling.native, false);
+		origin.naming = naming_new(request->how.sampling.native, false);
 		naming_set_pid(origin.naming, pid);
 		err = opening_wait(&target, pid, PATIENCE_NS, &fault);
 	}
@@ -135,7 +142,7 @@ static enum exit_status dump_process(const struct request *request, pid_t pid, b
 		error_fault(&fault, "cannot read %s", subject);
 		return error_status(err);
 	}
-	status = dump_target(target, &request->sampling, &origin, request->json, subject);
+	status = dump_target(target, &request->how, &origin, subject);
 	*ret_written = origin.proc != NULL;
 	naming_free(origin.naming);
 	target_free(target);
@@ -176,7 +183,7 @@ static void say_missed(const struct processes *processes, pid_t pid)
 /* As JSON several are an array. */
 static enum exit_status dump_processes(const struct request *request, struct processes *processes)
 {
-	bool array = request->json && (processes->named > 1 || request->subprocesses), any = false;
+	bool array = request->how.json && (processes->named > 1 || request->subprocesses), any = false;
 	enum exit_status worst = EXIT_DONE;
 
 	for (size_t i = 0; i < processes->count; i++) {
@@ -208,16 +215,29 @@ static int read_file(void *into, const char *option, const char *text, struct fa
 	return 0;
 }
 
+/* Given twice: more of each value. */
+static int read_locals(void *into, const char *option, const char *text, struct fault *fault)
+{
+	unsigned *level = into;
+
+	if (text)
+		return fault_set(fault, -EINVAL, "given twice, it shows more of each value", "%s=%s: takes no value", option, text);
+	*level = *level < VALUES_LONG ? *level + 1 : VALUES_LONG;
+	return 0;
+}
+
 /* What goes with a core, and what with a process. 0 or -EINVAL with *fault filled. */
 static int check_core(const struct request *request, int operands, struct fault *fault)
 {
+	if (request->how.values.secrets && request->how.values.level == VALUES_OFF)
+		return fault_set(fault, -EINVAL, usage, "--locals-all: goes with --locals");
 	if (!request->core)
 		return request->files.count ? fault_set(fault, -EINVAL, usage, "--exe: goes with --core") : 0;
 	if (operands)
 		return fault_set(fault, -EINVAL, usage, "--core %s: a core or a process, not both", request->core);
 	if (request->subprocesses)
 		return fault_set(fault, -EINVAL, usage, "--core %s: --subprocesses is for processes", request->core);
-	if (request->sampling.blocking)
+	if (request->how.sampling.blocking)
 		return fault_set(fault, -EINVAL, usage, "--core %s: its threads stand, --blocking is for a process",
 		                 request->core);
 	return 0;
@@ -240,18 +260,19 @@ static int read_operands(int argc, char **argv, int first, struct processes *pro
 
 int dump_main(int argc, char **argv)
 {
-	struct request request = {.sampling = {.gc = true, .exceptions = true}};
+	struct request request = {.how.sampling = {.gc = true, .exceptions = true}};
 	struct processes processes = {.count = 0};
 	enum option_action action;
 	struct fault fault;
 	const struct option_row rows[] = {
 		{"core", .text = &request.core},
 		{"exe", .read = read_file, .into = &request.files},
-		{"json", .yes = &request.json},
+		{"json", .yes = &request.how.json},
 		{"subprocesses", .yes = &request.subprocesses},
-		{"native", .read = option_read_native, .into = &request.sampling.native, .optional = true},
-		{"blocking", .yes = &request.sampling.blocking},
-		{"locals", .refused = options_later},
+		{"native", .read = option_read_native, .into = &request.how.sampling.native, .optional = true},
+		{"blocking", .yes = &request.how.sampling.blocking},
+		{"locals", .read = read_locals, .into = &request.how.values.level, .optional = true},
+		{"locals-all", .yes = &request.how.values.secrets},
 		{"async", .refused = options_later},
 		{"greenlets", .refused = options_later},
 		{"pid", 'p', .refused = options_no_pid, .hint = options_no_pid_hint},
@@ -264,7 +285,6 @@ int dump_main(int argc, char **argv)
 	if (first < 0 || check_core(&request, argc - first, &fault) ||
 	    (!request.core && read_operands(argc, argv, first, &processes, &fault)))
 		return error_usage(&fault);
-	return request.core ? (int)dump_core(request.core, request.files.paths, request.files.count,
-	                                     request.sampling.native, request.json)
+	return request.core ? (int)dump_core(request.core, request.files.paths, request.files.count, &request.how)
 	                    : (int)dump_processes(&request, &processes);
 }

@@ -13,6 +13,7 @@
 #include "sampler/core.h"
 #include "sampler/record.h"
 #include "sampler/sampler.h"
+#include "sampler/values/values.h"
 
 struct dump_symbol {
 	char *name; /* owned; NULL: no such symbol */
@@ -36,6 +37,8 @@ struct dump_thread {
 	const char *syscall;  /* it was blocked in this one; NULL: in none, or not known. Static */
 	struct frame *frames; /* owned; root first */
 	uint32_t depth;
+	const struct frame_locals **locals; /* owned; of each frame, NULL where they are not known. NULL: not asked for */
+	bool locals_whole;                  /* all are of the stack's own instant */
 };
 
 struct dump {
@@ -46,14 +49,15 @@ struct dump {
 	struct rec_facts facts; /* head unused */
 	uint32_t left_out;      /* records that made no sense */
 	struct naming *naming;  /* the caller's, told of mappings; NULL: none */
+	struct values values;   /* of variables; empty where they were not asked for */
 };
 
 /* Takes in one record of the stream. 0, or -ENOMEM. One that makes no sense is left out and counted; when it is a
  * stack, its thread has none until the next whole one. */
 int dump_feed(struct dump *dump, const struct rec_head *record);
-/* Samples every thread once, as the options say (target_sample_once()). 0 or -errno (-ESRCH: gone meanwhile). */
+/* Samples every thread once, as the options say (target_sample_once()), with variables. 0 or -errno (-ESRCH: gone meanwhile). */
 int dump_take(struct dump *ret_dump, struct target *target, const struct sampler_options *options,
-              struct naming *naming);
+              const struct values_options *values, struct naming *naming);
 void dump_release(struct dump *dump);
 /* The most threads of one interpreter that were seen with its GIL. One at a time has it: where there are more, the stacks are not of one moment. */
 uint32_t dump_gil_holders(const struct dump *dump);
@@ -73,14 +77,26 @@ struct dump_origin {
 void dump_print_text(const struct dump *dump, const struct dump_origin *origin, bool color, struct writer *to);
 void dump_print_json(const struct dump *dump, const struct dump_origin *origin, struct writer *to);
 
+/* dump_locals.c: finds the variables of each frame, once dump_name() has made the frames what is shown. 0 or -ENOMEM. */
+int dump_find_locals(struct dump *dump);
+void dump_print_locals(const struct frame_locals *locals, struct writer *to);
+/* ,"locals":[…] behind a frame's other members. */
+void dump_json_locals(const struct frame_locals *locals, struct writer *to);
+/* How many threads ran while their values were read. */
+uint32_t dump_moving_values(const struct dump *dump);
+
 /* dump.c: samples an opened target, and prints it on standard output. What goes wrong is reported, as of `subject` ("process 12").
  * `origin` but for its proc is filled. An exit status. */
-enum exit_status dump_target(struct target *target, const struct sampler_options *sampling, struct dump_origin *origin,
-                             bool json, const char *subject);
+struct dump_how {
+	struct sampler_options sampling;
+	struct values_options values;
+	bool json;
+};
+enum exit_status dump_target(struct target *target, const struct dump_how *how, struct dump_origin *origin,
+                             const char *subject);
 
 /* dump_core.c: sampled dump --core. `files`: what --exe named. An exit status. */
 enum { DUMP_FILES_MAX = 16 };
-enum exit_status dump_core(const char *path, const char *const *files, size_t file_count, enum native_frames native,
-                           bool json);
+enum exit_status dump_core(const char *path, const char *const *files, size_t file_count, const struct dump_how *how);
 
 #endif

@@ -69,7 +69,7 @@ static void tell_losses(const struct core *core, const char *path)
 		           path);
 }
 
-static enum exit_status dump_opened(struct dump_origin *origin, const struct sampler_options *sampling, bool json)
+static enum exit_status dump_opened(struct dump_origin *origin, const struct dump_how *how)
 {
 	const char *path = origin->core_path;
 	struct target *target = NULL;
@@ -84,7 +84,7 @@ static enum exit_status dump_opened(struct dump_origin *origin, const struct sam
 		error_fault(&fault, "cannot read core file %s", path);
 		status = error_status(err);
 	} else {
-		status = dump_target(target, sampling, origin, json, path);
+		status = dump_target(target, how, origin, path);
 		tell_files(origin->core);
 	}
 	target_free(target);
@@ -109,19 +109,19 @@ static enum exit_status open_core(struct core **ret_core, const char *path, cons
 	return EXIT_DONE;
 }
 
-enum exit_status dump_core(const char *path, const char *const *files, size_t file_count, enum native_frames native,
-                           bool json)
+enum exit_status dump_core(const char *path, const char *const *files, size_t file_count, const struct dump_how *how)
 {
-	const struct sampler_options sampling = {.gc = true, .exceptions = true, .native = native};
+	const struct dump_how of_core = {
+		.sampling = {.gc = true, .exceptions = true, .native = how->sampling.native}, .values = how->values, .json = how->json};
 	struct dump_origin origin = {.core_path = path};
 	enum exit_status status = open_core(&origin.core, path, files, file_count);
 
 	if (status != EXIT_DONE)
 		return status;
 	tell_losses(origin.core, path);
-	origin.naming = naming_new(native, false);
+	origin.naming = naming_new(how->sampling.native, false);
 	naming_set_core(origin.naming, origin.core);
-	status = dump_opened(&origin, &sampling, json);
+	status = dump_opened(&origin, &of_core);
 	naming_free(origin.naming);
 	core_free(origin.core);
 	return status;

@@ -189,8 +189,8 @@ static void print_thread_head(const struct dump_thread *thread, const struct dum
 	writer_putc(to, '\n');
 }
 
-static void print_frame(const struct dump *d, const struct frame *frame, struct sources *sources, struct buf *line,
-                        struct writer *to)
+static void print_frame(const struct dump *d, const struct frame *frame, const struct frame_locals *locals,
+                        struct sources *sources, struct buf *line, struct writer *to)
 {
 	const struct dump_symbol *symbol = find_symbol(d, frame);
 	const char *text;
@@ -215,6 +215,8 @@ static void print_frame(const struct dump *d, const struct frame *frame, struct 
 		print_safely(to, text, SOURCE_COLUMNS_MAX);
 		writer_putc(to, '\n');
 	}
+	if (locals)
+		dump_print_locals(locals, to);
 }
 
 /* Empty where it is not to be had. */
@@ -252,15 +254,15 @@ void dump_print_text(const struct dump *dump, const struct dump_origin *origin, 
 
 		print_thread_head(thread, origin, color, to);
 		for (uint32_t at = thread->depth; at-- > 0;)
-			print_frame(dump, &thread->frames[at], sources, &line, to);
+			print_frame(dump, &thread->frames[at], thread->locals ? thread->locals[at] : NULL, sources, &line, to);
 	}
 	sources_release(sources, &saved);
 	buf_release(&line);
 	free(sources);
 }
 
-static void json_frame(const struct dump *d, const struct frame *frame, struct sources *sources, struct buf *line,
-                       struct writer *to)
+static void json_frame(const struct dump *d, const struct frame *frame, const struct frame_locals *locals,
+                       struct sources *sources, struct buf *line, struct writer *to)
 {
 	const struct dump_symbol *symbol = find_symbol(d, frame);
 	const char *text = frame->kind == FRAME_PYTHON ? source_text(sources, symbol->file, frame->where, line) : NULL;
@@ -286,6 +288,8 @@ static void json_frame(const struct dump *d, const struct frame *frame, struct s
 		writer_puts(to, ",\"source\":");
 		writer_json_string(to, text);
 	}
+	if (locals)
+		dump_json_locals(locals, to);
 	writer_putc(to, '}');
 }
 
@@ -315,9 +319,11 @@ static void json_thread(const struct dump *d, const struct dump_thread *thread, 
 		writer_printf(to, ",\"signal\":\"%s\"", signal_name);
 	else if (origin->core)
 		writer_puts(to, ",\"signal\":null");
+	if (thread->locals)
+		writer_printf(to, ",\"locals_whole\":%s", thread->locals_whole ? "true" : "false");
 	writer_puts(to, ",\"frames\":[");
 	for (uint32_t at = thread->depth; at-- > 0;) {
-		json_frame(d, &thread->frames[at], sources, line, to);
+		json_frame(d, &thread->frames[at], thread->locals ? thread->locals[at] : NULL, sources, line, to);
 		writer_puts(to, at ? "," : "");
 	}
 	writer_puts(to, "]}");

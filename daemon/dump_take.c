@@ -210,6 +210,7 @@ struct sampling {
 	struct target *target;
 	const struct sampler_options *options;
 	struct ring *ring;
+	struct values *values; /* NULL: not asked for */
 	int err;
 };
 
@@ -217,7 +218,8 @@ static void *sample(void *context)
 {
 	struct sampling *sampling = context;
 
-	sampling->err = target_sample_once(sampling->target, sampling->ring, sampling->options, PATIENCE_NS);
+	sampling->err = target_sample_once(sampling->target, sampling->ring, sampling->options, sampling->values,
+	                                   PATIENCE_NS);
 	ring_close(sampling->ring);
 	return NULL;
 }
@@ -254,20 +256,21 @@ static void name_syscalls(struct dump *d, const struct target *target)
 }
 
 int dump_take(struct dump *ret_dump, struct target *target, const struct sampler_options *options,
-              struct naming *naming)
+              const struct values_options *values, struct naming *naming)
 {
 	struct sampling sampling = {.target = target, .options = options};
-	struct dump d = {.naming = naming};
+	struct dump d = {.naming = naming, .values.options = *values};
 	pthread_t thread;
 	int err = ring_new(&sampling.ring, RING_BYTES);
 
 	if (err)
 		return err;
+	sampling.values = values->level == VALUES_OFF ? NULL : &d.values;
 	err = -pthread_create(&thread, NULL, sample, &sampling);
 	if (!err) {
 		err = drain(&d, sampling.ring);
 		pthread_join(thread, NULL); /* a full ring does not hold it up */
-		err = err ? err : sampling.err;
+		err = err ? err : sampling.err ? sampling.err : d.values.err;
 	}
 	ring_free(sampling.ring);
 	name_syscalls(&d, target);
@@ -303,7 +306,9 @@ void dump_release(struct dump *dump)
 	for (uint32_t i = 0; i < dump->thread_count; i++) {
 		free(dump->threads[i].name);
 		free(dump->threads[i].frames);
+		free(dump->threads[i].locals);
 	}
+	values_release(&dump->values);
 	free(dump->symbols);
 	free(dump->threads);
 	*dump = (struct dump){0};

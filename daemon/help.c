@@ -92,7 +92,7 @@ static const char profile_options[] =
 
 static const char dump_usage[] =
 	"sampled dump PID... [options]\n"
-	"sampled dump --core FILE [--exe FILE] [--json] [--native]\n"
+	"sampled dump --core FILE [--exe FILE] [--json] [--native] [--locals]\n"
 	"\n"
 	"Prints the stack of every Python thread of processes, innermost frame first, without stopping them;\n"
 	"or of one that died, from its core file.\n"
@@ -104,6 +104,9 @@ static const char dump_usage[] =
 	"      --json              as JSON; of several processes, or with --subprocesses, an array\n"
 	"      --native[=WHICH]    C frames too, as for attach: all, leaf, extensions or marks\n"
 	"      --blocking          a thread that runs is stopped while it is read\n"
+	"      --locals            names and values of each frame's variables; given twice, more of each value and the\n"
+	"                          attributes of instances. Values of names like password, token or key are <hidden>\n"
+	"      --locals-all        hide none\n"
 	"      --version           print the version\n"
 	"  -h, --help              this text\n";
 

@@ -14,6 +14,8 @@
 #define RATE_DEFAULT_HZ   250 /* all ticks are visits, for 1 % of the target's time; 10 s tell 1 % to 0.4 points */
 
 const char options_later[] = "not built yet";
+const char options_dump_only[] = "values are in no profile";
+const char options_dump_only_hint[] = "sampled dump PID --locals shows them";
 const char options_no_pid[] = "no such option",
 	   options_no_pid_hint[] = "a process is named by its number alone: sampled attach PID, sampled dump PID";
 
@@ -119,7 +121,7 @@ int options_read(struct options *ret_options, int argc, char **argv, bool stop_e
 		{"opcodes", .yes = &o->opcodes},
 		{"debuginfod", .yes = &o->debuginfod},
 		{"async", .refused = options_later},
-		{"locals", .refused = options_later},
+		{"locals", .refused = options_dump_only, .hint = options_dump_only_hint},
 		{"greenlets", .refused = options_later},
 		{"pid", 'p', .refused = options_no_pid, .hint = options_no_pid_hint},
 		{.name = NULL},

@@ -44,8 +44,8 @@ struct options {
 	int operand_count;
 };
 
-/* Why an option is refused: it is not built yet; or it is another profiler's way to name a process. */
-extern const char options_later[], options_no_pid[], options_no_pid_hint[];
+/* Why an option is refused: it is not built yet; it is of dump alone; or it is another profiler's way to name a process. */
+extern const char options_later[], options_dump_only[], options_dump_only_hint[], options_no_pid[], options_no_pid_hint[];
 
 /* Reads argv, of which argv[0] is the command's name ("attach"). With stop_early the first word that is no option
  * ends them (run). 0, or -EINVAL with *fault filled and nothing to release. */

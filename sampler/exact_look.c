@@ -114,7 +114,7 @@ int exact_look_at_standing(struct target *target, struct thread *t, struct walke
 	return err;
 }
 
-/* Of a running thread: it stands for one read, and, where that was not enough, for a few. */
+/* Of a running thread: it stands for one read, and, where that was not enough, for a few; where its variables are wanted, for these too. */
 int exact_look_at_running(struct target *target, struct thread *t, struct walker *w, struct look *look, bool again)
 {
 	bool interrupted = false;
@@ -123,8 +123,11 @@ int exact_look_at_running(struct target *target, struct thread *t, struct walker
 
 	if (err)
 		return err;
+	again = again || target->values;
 	look->has_regs = stop_registers(&stop, &look->regs, &interrupted) == 0;
 	err = again ? exact_look_at_standing(target, t, w, look) : read_thread(target, t, w, look);
+	if (!err && target->values)
+		values_take(target->values, target, t, &t->seen, STAND_STOPPED);
 	stop_release(target->exact->stopper, &stop, &target->facts);
 	target->facts.eintr_risk += interrupted;
 	if (err || again)

@@ -17,6 +17,7 @@
 struct core;
 struct sampler;
 struct target;
+struct values;
 
 enum native_frames {
 	NATIVE_OFF,
@@ -96,9 +97,9 @@ bool sampler_is_realtime(const struct sampler *sampler);
 
 /* Reads every thread of a target once and writes the records into `ring`, in the calling thread, for `dump`; the target
  * must not have been handed over. Reads again until each thread's stack was whole in one read, for at most patience_ns. Of the
- * options, gc, native, blocking and opcodes matter. 0 or -errno. */
+ * options, gc, native, blocking and opcodes matter. `values` takes what the variables in these stacks hold; NULL: not asked for. 0 or -errno. */
 int target_sample_once(struct target *target, struct ring *ring, const struct sampler_options *options,
-                       uint64_t patience_ns);
+                       struct values *values, uint64_t patience_ns);
 /* After that: the system call in which the thread of this id (struct rec_thread) was blocked. False: it was not, it was in none, or the kernel did not
  * tell. */
 bool target_blocked_in(const struct target *target, uint32_t thread, int32_t *ret_number);

@@ -15,6 +15,8 @@
 #define SLOW_NS         (5 * NS_PER_MS)
 #define ONCE_BUDGET_PPM 500000u /* one visit or two are no burden */
 
+enum { VALUES_TRIES = 5 }; /* to read variables while nothing of the process runs */
+
 int target_open(struct target **ret_target, pid_t pid, struct fault *fault)
 {
 	struct target *target = calloc(1, sizeof(*target));
@@ -222,8 +224,21 @@ static struct affinity *begin_visits(struct target *target)
 	return affinity;
 }
 
+/* The variables of the stacks that were read, of the same instant if that can be had. False: they are to be read again, with the stacks. */
+static bool take_values(struct target *target, unsigned *tries, uint64_t end_ns)
+{
+	const struct timespec nap = clock_to_timespec(NS_PER_MS);
+	bool last = target->exact || ++*tries == VALUES_TRIES || clock_now_ns() >= end_ns;
+
+	if (!target->values || values_take_all(target->values, target, last))
+		return true;
+	values_leave(target->values);
+	clock_nanosleep(CLOCK_MONOTONIC, 0, &nap, NULL);
+	return false;
+}
+
 int target_sample_once(struct target *target, struct ring *ring, const struct sampler_options *options,
-                       uint64_t patience_ns)
+                       struct values *values, uint64_t patience_ns)
 {
 	struct sampler_options once = *options;
 	struct stopper stopper = {.pending_count = 0};
@@ -231,10 +246,12 @@ int target_sample_once(struct target *target, struct ring *ring, const struct sa
 	uint64_t end_ns = clock_now_ns() + patience_ns;
 	struct affinity *affinity;
 	struct symtab *symbols;
+	unsigned tries = 0;
 	int err = symtab_new(&symbols);
 
 	if (err)
 		return err;
+	target->values = values;
 	if (sampler_stops(options) && !target->remote.core) {
 		err = selfstop_init(&selfstop);
 		if (err) {
@@ -244,24 +261,28 @@ int target_sample_once(struct target *target, struct ring *ring, const struct sa
 	}
 	once.interval_ns = NS_PER_MS;
 	err = target_adopt(target, &once, symbols, ring, &stopper, 1);
-	affinity = begin_visits(target);
+	affinity = values ? NULL : begin_visits(target); /* a visit is too short for them: values_begin() goes there */
 	while (!err) {
 		uint64_t lost = all_lost(target), now_ns;
 
+		if (values)
+			values_begin(values, target, !target->exact);
 		now_ns = clock_now_ns();
 		selfstop_forbid(&selfstop);
 		err = target_tick(target, now_ns, now_ns);
 		take_late(target, &stopper, end_ns);
 		if (!stopper_is_waiting(&stopper))
 			selfstop_allow(&selfstop);
-		if ((all_lost(target) == lost &&
-		     !any_waits(target)) ||
+		if ((all_lost(target) == lost && !any_waits(target)) || /* each thread's stack has been whole */
 		    clock_now_ns() >= end_ns)
-			break; /* each thread's stack has been whole */
+			if (err || take_values(target, &tries, end_ns))
+				break;
 		ring_wake(ring);
 	}
 	near_leave(target);
 	free(affinity);
+	if (values)
+		values_leave(values);
 	if (target->codes) {
 		for (uint32_t i = 0; i < target->thread_count; i++)
 			target_name_threads(target, clock_now_ns());

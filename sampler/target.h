@@ -20,6 +20,7 @@
 #include "sampler/stop.h"
 #include "sampler/symtab.h"
 #include "sampler/thread.h"
+#include "sampler/values/values.h"
 #include "sampler/walk.h"
 
 #define GIL_BYTES_MAX 256u
@@ -88,6 +89,7 @@ struct target {
 	uint32_t look_next;
 	uint32_t gc_symbol, truncated_symbol, unreadable_symbol, native_symbol, cut_symbol; /* special frames */
 	uint32_t *opcode_symbols; /* owned; of each opcode, 0: not met yet. NULL: not asked for */
+	struct values *values;    /* of variables, which are read with the stacks (dump); NULL: they are not asked for. Not owned */
 	raddr_t none;             /* the object None; 0: not met yet */
 	struct exact *exact;      /* NULL: threads are read while they run */
 	uint64_t tick;

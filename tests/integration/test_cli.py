@@ -72,10 +72,15 @@ class Usage(cli.Folder):
     def test_later_and_reserved(self):
         for command in ("top", "view"):
             self.refuse(command, says="sampled: %s: not built yet\n" % command)
-        for option in ("--async", "--locals", "--greenlets"):
+        for option in ("--async", "--greenlets"):
             for command in ("attach", "dump"):
                 self.refuse(command, "1", option, says="sampled: %s: not built yet\n" % option)
         self.refuse("attach", "1", "--async=all", says="--async: not built yet")
+
+    def test_locals(self):
+        self.refuse("attach", "1", "--locals", says="sampled: --locals: values are in no profile (sampled dump PID --locals shows them)\n")
+        self.refuse("dump", "1", "--locals=2", says="--locals=2: takes no value")
+        self.refuse("dump", "1", "--locals-all", says="--locals-all: goes with --locals")
 
     def test_help_and_version(self):
         for args in (["--help"], ["-h"], ["attach", "--help"], ["run", "-h"], ["dump", "--help"], ["doctor", "--help"],
@@ -84,7 +89,7 @@ class Usage(cli.Folder):
             done = self.sampled(*args)
             self.assertEqual((done.returncode, done.stderr), (cli.DONE, b""), args)
             self.assertIn(b"sampled", done.stdout)
-            for word in (b"--async", b"--locals", b"sampled top"):
+            for word in (b"--async", b"sampled top"):
                 self.assertNotIn(word, done.stdout)
         for command in ("attach", "run", "dump", "ctl", "diff", "push", "daemon", "doctor"):
             self.assertEqual(self.sampled("help", command).stdout, self.sampled(command, "--help").stdout)

@@ -231,7 +231,7 @@ Test(options, refused)
 	refuse("attach --debuginfod 1", "--debuginfod: goes with native frames");
 	refuse("attach --debuginfod --native=marks 1", "--debuginfod: goes with native frames");
 	refuse("attach --async 1", "--async: not built yet");
-	refuse("attach --locals 1", "--locals: not built yet");
+	refuse("attach --locals 1", "--locals: values are in no profile");
 	refuse("attach --omit ( 1", "--omit (: not a regular expression");
 	refuse("attach --stop ok --stop [ 1", "--stop [: not a regular expression");
 	refuse("attach --collapsed-style x 1", "--collapsed-style x: no such style");
