@@ -66,8 +66,7 @@ void near_note(struct target *target, const struct thread *t, uint16_t status)
 		note_running(target, t);
 }
 
-/* Who holds a GIL now, as the target's memory says; with several, a different one each tick. NULL: nobody, or it is not to be told. */
-static struct thread *find_holder(const struct target *target)
+struct thread *near_find_holder(const struct target *target)
 {
 	const struct pyabi *abi = &target->proc.abi;
 	raddr_t holder = 0;
@@ -162,7 +161,7 @@ static bool visit(struct target *target, struct thread *t, struct walker *w)
 /* To the one that has the GIL; where nobody has it, as in C code that runs without, to the one that was last seen to run. */
 static bool visit_holder(struct target *target, struct walker *w)
 {
-	struct thread *t = target->thread_count > 1 ? find_holder(target) : NULL;
+	struct thread *t = target->thread_count > 1 ? near_find_holder(target) : NULL;
 	bool met = false;
 
 	if (!t)
@@ -176,7 +175,7 @@ static bool visit_holder(struct target *target, struct walker *w)
 		met = true;
 		if (target->thread_count < 2 || (near_stood(target, t) && (target->near.status & STATUS_GIL)))
 			break;
-		t = find_holder(target); /* it changed hands meanwhile */
+		t = near_find_holder(target); /* it changed hands meanwhile */
 		if (t && t->id == target->near.thread)
 			break;
 	}

@@ -34,6 +34,8 @@ void near_join(struct target *target, struct affinity *affinity);
 void near_woke(struct target *target, uint64_t late_ns, uint64_t now_ns);
 /* The status of a thread has become known. */
 void near_note(struct target *target, const struct thread *t, uint16_t status);
+/* Who holds a GIL now, as the target's memory says; with several, a different one each tick. NULL: nobody, or it is not to be told. */
+struct thread *near_find_holder(const struct target *target);
 /* A tick begins. Goes to the CPU on which the holder of the GIL runs, if the budget allows, and looks at that thread as it stands, before all else. Leaves
  * that CPU at once where the budget is short. False: it was not there. */
 bool near_begin(struct target *target, struct walker *w);

@@ -15,7 +15,7 @@
 #define SLOW_NS         (5 * NS_PER_MS)
 #define ONCE_BUDGET_PPM 500000u /* one visit or two are no burden */
 
-enum { VALUES_TRIES = 5 }; /* to read variables while nothing of the process runs */
+enum { VALUES_TRIES = 10 }; /* to read variables while nothing of the process runs */
 
 int target_open(struct target **ret_target, pid_t pid, struct fault *fault)
 {

@@ -59,7 +59,7 @@ static int look_at(struct quiet *quiet, pid_t pid, pid_t tid)
 	return 0;
 }
 
-int quiet_look(struct quiet *quiet, pid_t pid)
+int quiet_look(struct quiet *quiet, pid_t pid, pid_t tid)
 {
 	struct quiet_task own;
 	struct dirent *entry;
@@ -73,6 +73,8 @@ int quiet_look(struct quiet *quiet, pid_t pid)
 	if (err)
 		return err;
 	quiet->own_turns = own.turns;
+	if (tid)
+		return look_at(quiet, pid, tid);
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
 	dir = opendir(path);
 	if (!dir)

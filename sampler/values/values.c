@@ -180,20 +180,37 @@ void values_take(struct values *values, const struct target *target, const struc
 		drop_left(target, t, to);
 }
 
+/* Only the holder of the GIL changes objects: where it stands, all do. 0: nobody holds it, there are several, or it is not known; then all threads have to
+ * stand. */
+static pid_t holder_of(const struct target *target)
+{
+	const struct thread *holder = target->interp_count == 1 ? near_find_holder(target) : NULL;
+
+	return holder ? holder->tid : 0;
+}
+
+static void look(struct values *values, const struct target *target)
+{
+	values->holder = holder_of(target);
+	if (quiet_look(&values->before, target->proc.pid, values->holder) != 0 || holder_of(target) != values->holder)
+		values->before.stands = false;
+}
+
 void values_begin(struct values *values, const struct target *target, bool go)
 {
 	cpu_set_t there;
 
-	if (target->remote.core || quiet_look(&values->before, target->proc.pid) != 0 || values->before.stands || !go ||
-	    values->before.cpu < 0 || values->before.cpu >= CPU_SETSIZE)
+	if (target->remote.core)
+		return;
+	look(values, target);
+	if (values->before.stands || !go || values->before.cpu < 0 || values->before.cpu >= CPU_SETSIZE)
 		return;
 	CPU_ZERO(&there);
 	CPU_SET((size_t)values->before.cpu, &there);
 	if (!values->went && sched_getaffinity(0, sizeof(values->cpus), &values->cpus) != 0)
 		return;
 	values->went |= sched_setaffinity(0, sizeof(there), &there) == 0;
-	if (quiet_look(&values->before, target->proc.pid) != 0)
-		values->before.stands = false;
+	look(values, target);
 }
 
 void values_leave(struct values *values)
@@ -222,8 +239,8 @@ bool values_take_all(struct values *values, const struct target *target, bool la
 {
 	if (target->remote.core || values->before.stands)
 		take_others(values, target, STAND_STOPPED);
-	if (target->remote.core || (values->before.stands && quiet_look(&values->after, target->proc.pid) == 0 &&
-	                            quiet_stood(&values->before, &values->after)))
+	if (target->remote.core || (values->before.stands && quiet_look(&values->after, target->proc.pid, values->holder) == 0 &&
+	                            quiet_stood(&values->before, &values->after) && holder_of(target) == values->holder))
 		return true;
 	if (last)
 		take_others(values, target, STAND_MOVING);

@@ -51,7 +51,8 @@ struct values {
 	struct thread_locals *threads; /* owned */
 	uint32_t count;
 	uint64_t reads, bytes; /* spent so far */
-	struct quiet before, after; /* the process when values_begin() was called, and when all was read */
+	pid_t holder;               /* of the GIL, when values_begin() was called; 0: not known, or none */
+	struct quiet before, after; /* it, or else all threads: then, and when all was read */
 	cpu_set_t cpus;             /* where the calling thread might run before it went to a CPU; … */
 	bool went;                  /* … it did */
 	int err;               /* 0 or -ENOMEM */
