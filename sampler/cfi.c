@@ -35,6 +35,7 @@ enum { /* DW_CFA_*: the high two bits, or, where they are 0, the rest */
        VAL_OFFSET = 0x14,
        VAL_OFFSET_SF = 0x15,
        VAL_EXPRESSION = 0x16,
+       AARCH64_NEGATE_RA_STATE = 0x2d,
        GNU_ARGS_SIZE = 0x2e,
        GNU_NEGATIVE_OFFSET_EXTENDED = 0x2f,
 };
@@ -80,7 +81,7 @@ struct machine {
 #if defined(__x86_64__)
 const uint8_t cfi_kept_numbers[CFI_KEPT] = {3, 6, 12, 13, 14, 15};
 #elif defined(__aarch64__)
-const uint8_t cfi_kept_numbers[CFI_KEPT] = {19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30};
+const uint8_t cfi_kept_numbers[CFI_KEPT] = {19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29};
 #endif
 
 /* Rules of other registers (those of vectors) are of no use to unwinding. */
@@ -259,6 +260,10 @@ static void run_other(struct machine *m, struct cursor *at, uint8_t code)
 	case RESTORE_STATE:
 		recall(m);
 		break;
+#if defined(__aarch64__)
+	case AARCH64_NEGATE_RA_STATE: /* signed from here on, or no longer: unwind_target() does for both */
+		break;
+#endif
 	case GNU_ARGS_SIZE:
 		cursor_uleb(at);
 		break;
@@ -323,7 +328,10 @@ static struct cfi_row make_row(const struct state *s, const struct unwind_fde *f
 		else if (rule->kind != RULE_SAME)
 			plain = false;
 	}
-	if (plain) {
+	if (back->kind == RULE_SAME && fde->return_register == UNWIND_LINK && !s->by_expression && s->cfa_register == CFI_STACK &&
+	    s->cfa_off == 0 && !row.saved && !row.lost) {
+		row.kind = CFI_LINK;
+	} else if (plain) {
 		row.cfa_register = (uint8_t)s->cfa_register;
 		row.cfa_off = (int32_t)s->cfa_off;
 	} else {
@@ -421,14 +429,14 @@ int cfi_step(const struct unwind_tables *tables, const struct unwind_fde *fde, u
 	for (unsigned i = 0; i < UNWIND_REGS; i++) {
 		const struct rule *rule = &m.now.rules[i];
 
-		if (rule->kind == RULE_SAME && i != CFI_STACK && (!unwind_knows(regs, i) || i == fde->return_register))
+		if (rule->kind == RULE_SAME && i != CFI_STACK && (!unwind_knows(regs, i) || (i == fde->return_register && i != UNWIND_LINK)))
 			continue;
 		if (apply(rule, cfa, i == CFI_STACK ? cfa : regs->values[i], regs, copy, &value) == 0)
 			unwind_set(&caller, i, value);
 	}
 	if (!unwind_knows(&caller, fde->return_register) || !unwind_knows(&caller, UNWIND_SP))
 		return -ENODATA;
-	unwind_set(&caller, UNWIND_IP, caller.values[fde->return_register]);
+	unwind_set(&caller, UNWIND_IP, unwind_target(caller.values[fde->return_register]));
 	*regs = caller;
 	return 0;
 }

@@ -13,6 +13,7 @@
 enum cfi_kind {
 	CFI_NONE,    /* no rules: the tables say nothing of the address */
 	CFI_PLAIN,   /* as below */
+	CFI_LINK,    /* aarch64: nothing of it is on the stack, and the link register holds the return address */
 	CFI_ROOT,    /* the return address is undefined: it has no caller */
 	CFI_OTHER,   /* cfi_step() */
 	CFI_REFUSED, /* there are rules, but they make no sense */
@@ -23,8 +24,8 @@ enum cfi_kind {
 enum { CFI_KEPT = 6, CFI_STACK = 7 };
 #define CFI_KEPT_MASK UINT64_C(0xf048)
 #elif defined(__aarch64__)
-enum { CFI_KEPT = 12, CFI_STACK = 31 };
-#define CFI_KEPT_MASK UINT64_C(0x7ff80000)
+enum { CFI_KEPT = 11, CFI_STACK = 31 };
+#define CFI_KEPT_MASK UINT64_C(0x3ff80000)
 #endif
 extern const uint8_t cfi_kept_numbers[CFI_KEPT];
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Encodings: Intel 64 Architectures Software Developer's Manual, volume 2. */
+/* Encodings: Intel 64 Architectures Software Developer's Manual, volume 2; Arm Architecture Reference Manual, C6.2. */
 #include "sampler/epilogue.h"
 
 #include <string.h>
@@ -111,19 +111,33 @@ bool epilogue_is_call(const uint8_t *end, size_t before)
 
 #else
 
+/* A stub of the procedure linkage table, wherever in it, or the return itself: adrp x16; ldr x17, [x16, …]; add x16, x16, …; br x17, among hints. */
 bool epilogue_row(const uint8_t *code, size_t bytes, struct cfi_row *ret_row)
 {
-	(void)code;
-	(void)bytes;
-	(void)ret_row;
+	uint32_t next;
+
+	for (size_t at = 0; at + sizeof(next) <= bytes; at += sizeof(next)) {
+		memcpy(&next, code + at, sizeof(next));
+		if (next == 0xd65f03c0 || next == 0xd61f0220) {
+			*ret_row = (struct cfi_row){.kind = CFI_LINK};
+			return true;
+		}
+		if ((next & 0x9f00001f) != 0x90000010 && (next & 0xffc003ff) != 0xf9400211 && (next & 0xff8003ff) != 0x91000210 &&
+		    (next & 0xfffff01f) != 0xd503201f)
+			return false;
+	}
 	return false;
 }
 
+/* BL, BLR, and BLR with authentication. */
 bool epilogue_is_call(const uint8_t *end, size_t before)
 {
-	(void)end;
-	(void)before;
-	return false;
+	uint32_t code;
+
+	if (before < sizeof(code))
+		return false;
+	memcpy(&code, end - sizeof(code), sizeof(code));
+	return (code & 0xfc000000) == 0x94000000 || (code & 0xfffffc1f) == 0xd63f0000 || (code & 0xfefff800) == 0xd63f0800;
 }
 
 #endif

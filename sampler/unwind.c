@@ -7,8 +7,11 @@
 #include "sampler/unwind.h"
 
 #include <errno.h>
+#include <signal.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <ucontext.h>
 
 #include "base/hash.h"
 #include "sampler/cfi.h"
@@ -92,6 +95,19 @@ static void learn_from_code(struct unwinder *u, raddr_t at, struct cfi_row *row)
 		epilogue_row(code, (size_t)bytes, row);
 }
 
+#if defined(__aarch64__)
+/* Where the handler of a signal returns to, in the vdso: mov x8, __NR_rt_sigreturn; svc 0. Its unwind tables do not say what it is. */
+static bool returns_from_signal(struct unwinder *u, const struct module *module, raddr_t at)
+{
+	static const uint32_t code[] = {0xd2801168, 0xd4000001};
+	uint32_t found[2];
+
+	return strcmp(modules_path(module), "[vdso]") == 0 &&
+	       ((modules_code(u->modules, at, (uint8_t *)found, sizeof(found)) == sizeof(found) && memcmp(found, code, sizeof(found)) == 0) ||
+	        (modules_code(u->modules, at - 4, (uint8_t *)found, sizeof(found)) == sizeof(found) && memcmp(found, code, sizeof(found)) == 0));
+}
+#endif
+
 /* Whether the instructions of fde may be run in this unwinding, too. */
 static bool may_learn(struct walk *w, const struct unwind_fde *fde)
 {
@@ -113,6 +129,12 @@ static bool learn(struct walk *w, struct place *place, raddr_t addr, bool exact)
 	int err = tables ? unwind_tables_find(tables, addr - module->bias, &fde) : -ENOENT;
 
 	u->counts.learnt++;
+#if defined(__aarch64__)
+	if (returns_from_signal(u, module, exact ? addr : addr + 1)) {
+		place->row = (struct cfi_row){.kind = CFI_OTHER, .signal = true};
+		return true;
+	}
+#endif
 	if (err == 0) {
 		if (!may_learn(w, &fde))
 			return false;
@@ -198,7 +220,7 @@ static int step_plain(struct walk *w, const struct cfi_row *row, enum unwind_end
 		return 1;
 	}
 	keep_kept(regs);
-	unwind_set(regs, UNWIND_IP, value);
+	unwind_set(regs, UNWIND_IP, unwind_target(value));
 	for (unsigned left = row->saved; left; left &= left - 1) {
 		unsigned i = (unsigned)__builtin_ctz(left);
 
@@ -210,6 +232,19 @@ static int step_plain(struct walk *w, const struct cfi_row *row, enum unwind_end
 	for (unsigned left = row->lost; left; left &= left - 1)
 		forget(regs, cfi_kept_numbers[__builtin_ctz(left)]);
 	unwind_set(regs, UNWIND_SP, cfa);
+	return 0;
+}
+
+static int step_by_link(struct walk *w, enum unwind_end *ret_end)
+{
+	struct unwind_regs *regs = &w->regs;
+
+	if (UNWIND_LINK == UNWIND_REGS || !unwind_knows(regs, UNWIND_LINK)) {
+		*ret_end = UNWIND_CUT;
+		return 1;
+	}
+	unwind_set(regs, UNWIND_IP, unwind_target(regs->values[UNWIND_LINK % UNWIND_REGS]));
+	keep_kept(regs); /* which does not keep the link: it is of one call only */
 	return 0;
 }
 
@@ -231,12 +266,34 @@ static int step_by_rules(struct walk *w, const struct place *place, enum unwind_
 		w->elsewhere |= !in_copy(&w->copy, w->regs.values[UNWIND_SP]);
 	else
 		keep_kept(&w->regs);
-	if (w->regs.values[UNWIND_SP] % 8 != 0 || (!fde.signal && w->regs.values[UNWIND_SP] <= sp)) {
+	if (w->regs.values[UNWIND_SP] % 8 != 0 || (!fde.signal && w->regs.values[UNWIND_SP] < sp + UNWIND_CALL_BYTES)) {
 		*ret_end = UNWIND_BAD;
 		return 1;
 	}
 	return 0;
 }
+
+#if defined(__aarch64__)
+/* Where a signal came in, by what the kernel put on the stack for the handler (struct rt_sigframe): the vdso's rules lead to the caller of the
+ * function that was interrupted. */
+static int step_signal(struct walk *w, enum unwind_end *ret_end)
+{
+	struct unwind_regs regs = {0};
+	raddr_t at = w->regs.values[UNWIND_SP] + sizeof(siginfo_t) + offsetof(ucontext_t, uc_mcontext.regs);
+	uint64_t value;
+
+	*ret_end = UNWIND_CUT;
+	for (unsigned i = 0; i < UNWIND_REGS; i++, at += sizeof(value)) { /* x0 to x30, sp and pc lie in DWARF's order */
+		if (!stack_copied(&w->copy, at, &value))
+			return 1;
+		unwind_set(&regs, i, value);
+	}
+	w->regs = regs;
+	w->elsewhere |= !in_copy(&w->copy, regs.values[UNWIND_SP]);
+	w->unwinder->counts.by_rules++;
+	return 0;
+}
+#endif
 
 static bool behind_call(struct unwinder *u, raddr_t addr)
 {
@@ -251,7 +308,7 @@ static bool behind_call(struct unwinder *u, raddr_t addr)
 static int step_by_pointer(struct walk *w, const struct place *place, enum unwind_end *ret_end)
 {
 	struct unwind_regs *regs = &w->regs;
-	uint64_t fp = regs->values[UNWIND_FP], outer, back;
+	uint64_t fp = regs->values[UNWIND_FP], outer, back, target;
 
 	*ret_end = UNWIND_CUT;
 	if (!unwind_knows(regs, UNWIND_FP))
@@ -261,25 +318,32 @@ static int step_by_pointer(struct walk *w, const struct place *place, enum unwin
 		return 1;
 	}
 	if (place->exact || fp % 8 != 0 || fp < regs->values[UNWIND_SP] || !stack_copied(&w->copy, fp, &outer) ||
-	    !stack_copied(&w->copy, fp + 8, &back) || (outer != 0 && outer <= fp) || !behind_call(w->unwinder, back))
+	    !stack_copied(&w->copy, fp + 8, &back) || (outer != 0 && outer <= fp))
+		return 1;
+	target = unwind_target(back);
+	if (!behind_call(w->unwinder, target))
 		return 1;
 	regs->known = 0;
 	unwind_set(regs, UNWIND_FP, outer);
 	unwind_set(regs, UNWIND_SP, fp + 16);
-	unwind_set(regs, UNWIND_IP, back);
+	if (UNWIND_CALL_BYTES == 0)
+		forget(regs, UNWIND_SP); /* aarch64: the pair of pointers lies at the lower end of its frame, which ends somewhere above */
+	unwind_set(regs, UNWIND_IP, target);
 	w->unwinder->counts.by_pointer++;
 	return 0;
 }
 
 static int step(struct walk *w, const struct place *place, enum unwind_end *ret_end)
 {
-	if (!UNWIND_CALLERS && place->row.kind != CFI_ROOT) {
-		*ret_end = UNWIND_CUT;
-		return 1;
-	}
+#if defined(__aarch64__)
+	if (place->row.signal)
+		return step_signal(w, ret_end);
+#endif
 	switch ((enum cfi_kind)place->row.kind) {
 	case CFI_PLAIN:
 		return step_plain(w, &place->row, ret_end);
+	case CFI_LINK:
+		return step_by_link(w, ret_end);
 	case CFI_OTHER:
 		return step_by_rules(w, place, ret_end);
 	case CFI_NONE:

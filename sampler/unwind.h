@@ -11,13 +11,6 @@
 #include "sampler/regs.h"
 #include "sampler/remote.h"
 
-/* Whether callers are found at all: on aarch64 nobody has tried it yet, so each stack is its innermost frame, and UNWIND_CUT. */
-#if defined(__x86_64__)
-enum { UNWIND_CALLERS = 1 };
-#else
-enum { UNWIND_CALLERS = 0 };
-#endif
-
 enum unwind_end {
 	UNWIND_ROOT, /* the thread's first function: the tables say that it has no caller */
 	UNWIND_CUT, /* how it goes on is not to be known: a register or a piece of stack is not there, or there are no tables */

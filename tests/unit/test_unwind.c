@@ -2,6 +2,7 @@
 /* Stacks of children that stop in functions whose callers they wrote down, each with the address that it was going to return to. One file, since all tests
  * share the children, and the stopping and comparing. */
 #include <criterion/criterion.h>
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -12,13 +13,12 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "sampler/unwind.h"
-
-#if defined(__x86_64__)
 
 enum { BACKS_MAX = 64, FRAMES_MAX = 256, STACK_MAX = 512 * 1024 };
 
@@ -69,13 +69,13 @@ static void close_seen(struct seen *seen)
 	free(seen->stack);
 }
 
-static void take_registers(struct unwind_regs *to, const struct user_regs_struct *r)
+static void take_registers(struct unwind_regs *to, pid_t tid)
 {
-	const uint64_t values[UNWIND_REGS] = {r->rax, r->rdx, r->rcx, r->rbx, r->rsi, r->rdi, r->rbp, r->rsp, r->r8,
-	                                      r->r9,  r->r10, r->r11, r->r12, r->r13, r->r14, r->r15, r->rip};
+	struct user_regs_struct registers;
+	struct iovec room = {.iov_base = &registers, .iov_len = sizeof(registers)};
 
-	for (unsigned i = 0; i < UNWIND_REGS; i++)
-		unwind_set(to, i, values[i]);
+	cr_assert_eq(ptrace(PTRACE_GETREGSET, tid, NT_PRSTATUS, &room), 0);
+	regs_take(to, &registers);
 }
 
 static void copy_stack(struct seen *seen)
@@ -97,15 +97,13 @@ static void look(struct seen *seen)
 /* Stops it, and unwinds what it had at that moment. */
 static void stop_and_look(struct seen *seen, pid_t tid)
 {
-	struct user_regs_struct registers;
 	int status;
 
 	cr_assert_eq(ptrace(PTRACE_SEIZE, tid, 0, 0), 0);
 	cr_assert_eq(ptrace(PTRACE_INTERRUPT, tid, 0, 0), 0);
 	cr_assert_eq(waitpid(tid, &status, __WALL), tid);
-	cr_assert_eq(ptrace(PTRACE_GETREGS, tid, 0, &registers), 0);
 	seen->regs = (struct unwind_regs){0};
-	take_registers(&seen->regs, &registers);
+	take_registers(&seen->regs, tid);
 	copy_stack(seen);
 	cr_assert_eq(ptrace(PTRACE_DETACH, tid, 0, 0), 0);
 	look(seen);
@@ -359,7 +357,6 @@ Test(unwind, of_moments_in_libm)
 /* Between any two instructions, those included in which a function takes its registers off the stack. */
 Test(unwind, of_each_instruction)
 {
-	struct user_regs_struct registers;
 	struct seen seen;
 	pid_t pid = start(run_libm);
 	int status;
@@ -370,14 +367,13 @@ Test(unwind, of_each_instruction)
 	cr_assert_eq(ptrace(PTRACE_INTERRUPT, pid, 0, 0), 0);
 	cr_assert_eq(waitpid(pid, &status, __WALL), pid);
 	for (unsigned i = 0; i < 3000; i++) {
-		cr_assert_eq(ptrace(PTRACE_GETREGS, pid, 0, &registers), 0);
-		take_registers(&seen.regs, &registers);
+		take_registers(&seen.regs, pid);
 		copy_stack(&seen);
 		look(&seen);
 		if (seen.unwound.end != UNWIND_ROOT)
 			show(&seen);
-		cr_assert_eq(seen.unwound.end, UNWIND_ROOT, "instruction %u at %#llx: %d", i, registers.rip,
-		             seen.unwound.end);
+		cr_assert_eq(seen.unwound.end, UNWIND_ROOT, "instruction %u at %#llx: %d", i,
+		             (unsigned long long)seen.regs.values[UNWIND_IP], seen.unwound.end);
 		cr_assert_eq(ptrace(PTRACE_SINGLESTEP, pid, 0, 0), 0);
 		cr_assert_eq(waitpid(pid, &status, __WALL), pid);
 	}
@@ -549,10 +545,10 @@ Test(unwind, needs_two_registers)
 	/* A return address that the one before it is 0 of. */
 	unwind_set(&seen.regs, UNWIND_IP, (raddr_t)(uintptr_t)two);
 	stack[0] = 1;
+	if (UNWIND_LINK < UNWIND_REGS)
+		unwind_set(&seen.regs, UNWIND_LINK, 1);
 	cr_expect_eq(unwind(seen.unwinder, &seen.regs, stack, 4096, sizeof(stack), &seen.unwound), 0);
 	cr_expect_eq(seen.unwound.depth, 1u);
 	cr_expect_eq(seen.unwound.end, UNWIND_BAD);
 	close_seen(&seen);
 }
-
-#endif
