@@ -18,6 +18,7 @@ enum {
 	COLUMNS_TABLES = 80, /* that whole tables take: in a narrower terminal they are left with their shares */
 	COLUMNS_MIN = 40,    /* below that lines break */
 	THREADS_MAX = 64,
+	FACT_COLUMNS = 18,
 };
 
 unsigned report_columns_left(const struct report *r)
@@ -146,6 +147,12 @@ static void write_fact(struct report *r, const struct fact *fact)
 	buf_release(&text);
 }
 
+/* Its text is cut by no column: it stands behind the others. */
+static bool is_long(const struct report *r, const struct fact *fact)
+{
+	return !r->is_narrow && strlen(fact->text) > FACT_COLUMNS;
+}
+
 /* In two columns where there is room for them. */
 static void write_facts(struct report *r)
 {
@@ -153,7 +160,7 @@ static void write_facts(struct report *r)
 	size_t count = 0, halves = r->columns < COLUMNS_DEFAULT ? 1 : 2, rows;
 
 	for (size_t i = 0; i < r->facts.count; i++)
-		if (!is_nought(&r->facts.items[i]))
+		if (!is_nought(&r->facts.items[i]) && !is_long(r, &r->facts.items[i]))
 			shown[count++] = &r->facts.items[i];
 	rows = (count + halves - 1) / halves;
 	report_heading(r, "SAMPLING", "(what is not named here is 0)");
@@ -168,11 +175,14 @@ static void write_facts(struct report *r)
 			for (unsigned used = utf8_fit(&r->line, fact->label, 44, false); used < 29; used++)
 				buf_putc(&r->line, ' ');
 			buf_putc(&r->line, ' ');
-			for (unsigned used = utf8_fit(&r->line, fact->text, 18, false); half == 0 && used < 18; used++)
+			for (unsigned used = utf8_fit(&r->line, fact->text, FACT_COLUMNS, false); half == 0 && used < FACT_COLUMNS; used++)
 				buf_putc(&r->line, ' ');
 		}
 		report_end_line(r);
 	}
+	for (size_t i = 0; i < r->facts.count; i++)
+		if (!is_nought(&r->facts.items[i]) && is_long(r, &r->facts.items[i]))
+			write_fact(r, &r->facts.items[i]);
 }
 
 void report_add_thread_name(struct report *r, const struct thread_tree *tree)

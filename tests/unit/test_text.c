@@ -228,6 +228,19 @@ Test(text, facts_add_up_and_are_shown)
 	built_free(p);
 }
 
+Test(text, a_long_fact_is_not_cut)
+{
+	struct profile *p = built_new();
+	char *text;
+
+	built_sample(p, built_thread(p, built_process(p, 1, "x"), 0, 1, ""), 0, 9, STATUS_IDLE);
+	p->processes[0].facts.near = 9;
+	text = report(p);
+	cr_expect(strstr(text, "\n  exact: 100.0 % (standing 100.0, stopped 0.0), moving 0.0 %\n"), "%s", text);
+	free(text);
+	built_free(p);
+}
+
 Test(text, without_a_frame_there_is_no_empty_table)
 {
 	struct profile *p = built_new();
