@@ -298,7 +298,7 @@ class Destinations(Push):
             with self.sender(self.config(("a", "pyroscope", server.url))):
                 time.sleep(0.5)
                 self.put()
-                support.wait_until(lambda: server.requests, "a request", 5)
+                support.wait_until(lambda: server.requests, "a request")
 
     def test_the_spool_is_bounded(self):
         for number in range(12):
@@ -321,11 +321,11 @@ class Destinations(Push):
         with Server(400, "garbage", *[400, 413, 422] * 400) as server:
             with self.sender(self.config(("a", "pyroscope", server.url), ("b", "otlp", server.url))) as process:
                 self.put(100)
-                support.wait_until(lambda: not self.left(), "the first hundred", 60)
+                support.wait_until(lambda: not self.left(), "the first hundred")
                 before = look(process)
                 for number in range(1, 6):
                     self.put(100, number)
-                support.wait_until(lambda: not self.left(), "all of them", 100)
+                support.wait_until(lambda: not self.left(), "all of them")
                 time.sleep(0.2)
                 after = look(process)
         self.assertEqual(len(server.requests), 1201, "the garbage was no answer")
@@ -561,12 +561,12 @@ class Attach(Push):
             with support.Target(support.newest(), "busy.py") as target:
                 process = support.start_sampled("attach", target.pid, "--push", server.url, "-q", cwd=self.folder)
                 try:
-                    time.sleep(1)
+                    support.wait_sampling(process)
                     for count in (1, 2):
                         process.send_signal(signal.SIGUSR1)
-                        support.wait_until(lambda count=count: len(server.requests) >= count, "a snapshot", 60)
+                        support.wait_until(lambda count=count: len(server.requests) >= count, "a snapshot")
                     process.send_signal(signal.SIGINT)
-                    _out, error = process.communicate(timeout=60)
+                    _out, error = process.communicate(timeout=support.PATIENCE_S)
                 finally:
                     process.kill()
                     process.wait()
