@@ -67,7 +67,7 @@ static int print(const void *of, struct writer *to, struct fault *fault)
 }
 
 /* Threads without a stack are in the output, and counted here: nothing is missing silently. */
-static enum exit_status check_whole(const struct dump *dump)
+static enum exit_status check_whole(const struct dump *dump, const struct dump_how *how)
 {
 	uint32_t missing = 0;
 
@@ -83,8 +83,9 @@ static enum exit_status check_whole(const struct dump *dump)
 		error_note("the stacks are not of one moment: %u threads held the GIL, one after the other",
 		           dump_gil_holders(dump));
 	if (dump_moving_values(dump))
-		error_note("the values are not of one moment: %u of %u threads went on while they were read (--blocking stops them)",
-		           dump_moving_values(dump), dump->thread_count);
+		error_note("the values are not of one moment: %u of %u threads went on while they were read%s",
+		           dump_moving_values(dump), dump->thread_count,
+		           how->sampling.blocking ? "" : " (--blocking stops those that run)");
 	return dump->thread_count == 0 || missing == dump->thread_count ? EXIT_FAILED : EXIT_DONE;
 }
 
@@ -113,7 +114,7 @@ enum exit_status dump_target(struct target *target, const struct dump_how *how, 
 	}
 	origin->proc = target_proc(target);
 	status = result_write(NULL, print, &(struct printing){.dump = &dump, .origin = origin, .json = how->json});
-	whole = check_whole(&dump);
+	whole = check_whole(&dump, how);
 	dump_release(&dump);
 	return status == EXIT_DONE ? whole : EXIT_FAILED;
 }
