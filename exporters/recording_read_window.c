@@ -66,15 +66,18 @@ static uint64_t at(const struct around *around, unsigned field, uint64_t start_n
 	return low + (uint64_t)((double)(high - low) * ((double)(t_ns - low_ns) / (double)(high_ns - low_ns)));
 }
 
+/* A window from the beginning on holds what was before the first sample, too. */
 void reader_window_cut(const struct reader *r, struct read_process *process)
 {
 	uint64_t from_ns, to_ns, *facts = process->facts, start_ns = facts[FIELD(t_start_ns)];
+	bool from_start;
 
 	if (!process->window)
 		return;
 	window_ns(r, &from_ns, &to_ns);
+	from_start = from_ns == r->base_ns;
 	for (unsigned i = FIELD(ticks); i < FACTS_FIELDS; i++) {
-		uint64_t first = at(&process->window->from, i, start_ns, from_ns),
+		uint64_t first = from_start ? 0 : at(&process->window->from, i, start_ns, from_ns),
 			 last = at(&process->window->to, i, start_ns, to_ns);
 
 		if (i != FIELD(stop_max_ns)) /* no total: it may have been in the window */

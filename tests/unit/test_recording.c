@@ -512,6 +512,42 @@ Test(recording, windows_of_time)
 	stream_release(&s);
 }
 
+static void facts_of_time(struct stream *s, uint64_t unsampled_ns)
+{
+	struct rec_facts *facts;
+	size_t at = s->bytes.bytes;
+
+	stream_facts(s, 1, NULL);
+	facts = (struct rec_facts *)(s->bytes.data + at);
+	facts->unsampled_ns = unsampled_ns;
+	facts->t_start_ns = NS_PER_S;
+	facts->t_last_ns = facts->t_last_ns ? facts->t_last_ns : NS_PER_S;
+}
+
+Test(recording, a_window_from_the_beginning_holds_what_was_before_the_first_sample)
+{
+	struct frame frame = stream_frame(1, 11);
+	struct stream s = {.interval_ns = NS_PER_MS, .now_ns = NS_PER_S};
+	struct builder_options window = {.to_ns = NS_PER_S};
+	struct profile *back;
+	struct made m;
+
+	stream_target(&s, 1, 100, "python3");
+	facts_of_time(&s, 15 * NS_PER_MS);
+	stream_thread(&s, 1, 1, 100, THREAD_MAIN, NULL);
+	stream_symbol(&s, 1, "f", "a.py", 10);
+	stream_stack(&s, 1, STATUS_RUNNABLE, 10, &frame, 1);
+	facts_of_time(&s, 20 * NS_PER_MS);
+	start(&m, &everything, true, 0);
+	stream_feed(&s, m.aggregator);
+	finish(&m);
+	back = read_back(&m, &window);
+	cr_assert_eq(back->processes[0].facts.unsampled_ns, 20 * NS_PER_MS);
+	profile_free(back);
+	release(&m);
+	stream_release(&s);
+}
+
 /* A recording of several blocks: each mark closes one. */
 static void make_blocks(struct made *m, bool pack)
 {
