@@ -43,6 +43,11 @@ uint32_t builder_value(struct builder *b, const char *name, const char *unit, en
 
 	if (b->err)
 		return BUILDER_NONE;
+	if (index == VALUE_SAMPLES) { /* another name for it: of objects, calls */
+		kept_name = strcmp(values[index].name, name) == 0 ? values[index].name : keep_text(b, name);
+		values[index].name = kept_name ? kept_name : profile_value_types[index].name;
+		return index;
+	}
 	if (strcmp(name, "on_cpu") == 0) /* as files of ours called it, which say "cpu" of the kernel's count */
 		name = profile_value_types[VALUE_RUNNABLE].name;
 	for (uint32_t i = 0; i < VALUE_COUNT; i++)

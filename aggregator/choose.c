@@ -8,6 +8,8 @@ enum value_index profile_find_value(const struct profile *profile, const char *n
 {
 	enum value_index value = 0;
 
+	if (strcasecmp(name, "samples") == 0) /* whatever else a file calls them */
+		return VALUE_SAMPLES;
 	while (value < VALUE_COUNT &&
 	       !(profile->values[value].name && strcasecmp(profile->values[value].name, name) == 0))
 		value++;

@@ -55,14 +55,20 @@ static int check_svg(const struct convert *c, struct fault *fault)
 static int check(void *self, char **inputs, int count, struct fault *fault)
 {
 	struct convert *c = self;
+	char hint[256];
 	int err;
 
-	(void)inputs;
 	if (count == 0)
 		return fault_set(fault, -EINVAL, "sampled convert IN... -o OUT", "convert: no input named");
 	if (!c->output)
 		return fault_set(fault, -EINVAL, "-o FILE, or -o - for standard output", "convert: no output named");
 	err = output_choose_format(c->format_name, c->output, &c->format, fault);
+	if (!err && !c->format_name && !writer_is_stream(c->output) && !format_by_suffix(c->output)) {
+		snprintf(hint, sizeof(hint), "give -f; formats: %s", format_names());
+		return fault_set(fault, -EINVAL, hint, "-o %s: its name tells no format", c->output);
+	}
+	if (!err)
+		err = output_check_inputs(c->output, inputs, count, fault);
 	if (!err && c->svg)
 		err = check_svg(c, fault);
 	if (!err && c->filters.value && c->format->needs == NEEDS_RUNS)

@@ -78,6 +78,8 @@ static int check(void *self, char **paths, int count, struct fault *fault)
 		return fault_set(fault, -EINVAL, "give -o as well", "-f %s: no output named", c->format_name);
 	if (c->output)
 		err = output_choose_format(c->format_name, c->output, &c->format, fault);
+	if (!err && c->output)
+		err = output_check_inputs(c->output, paths, count, fault);
 	if (!err && c->format && !c->format->compares)
 		return fault_set(fault, -EINVAL, "flamegraph and svg do",
 		                 "diff: the format %s cannot show two profiles", c->format->name);

@@ -42,6 +42,9 @@ struct outputs {
 /* The format of -f (NULL: not given), or of an output's name (NULL: not given). 0 or -EINVAL with *fault filled. */
 int output_choose_format(const char *name, const char *path, const struct format **ret_format, struct fault *fault);
 
+/* That what is to be written is none of the files that are read, by whatever name. 0 or -EINVAL with *fault filled. */
+int output_check_inputs(const char *path, char *const *inputs, int count, struct fault *fault);
+
 /* What shows files of a format, to stand before a file's name; NULL: nothing that everybody has. */
 const char *output_open_with(const struct format *format);
 

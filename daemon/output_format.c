@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "daemon/nearest.h"
 #include "daemon/output.h"
@@ -62,6 +63,19 @@ static int guess_format(const char *path, const struct format **ret_format, stru
 int output_choose_format(const char *name, const char *path, const struct format **ret_format, struct fault *fault)
 {
 	return name ? find_format(name, ret_format, fault) : guess_format(path ? path : "-", ret_format, fault);
+}
+
+int output_check_inputs(const char *path, char *const *inputs, int count, struct fault *fault)
+{
+	struct stat to, from;
+
+	if (writer_is_stream(path) || stat(path, &to) != 0 || !S_ISREG(to.st_mode))
+		return 0;
+	for (int i = 0; i < count; i++)
+		if (stat(inputs[i], &from) == 0 && from.st_dev == to.st_dev && from.st_ino == to.st_ino)
+			return fault_set(fault, -EINVAL, "write another file, so that the input is kept",
+			                 "-o %s: it is the input %s", path, inputs[i]);
+	return 0;
 }
 
 const char *output_open_with(const struct format *format)

@@ -114,7 +114,8 @@ void pprof_place_types(struct pprof_reader *r)
 	if (r->count_records)
 		builder_note(r->to, "samples_are_records", "samples are the file's records, being",
 		             (double)t->sample_count, false);
-	else if (!pprof_is_text(t, t->types[samples].name, "samples")) {
+	else if (!is_type(t, samples, "samples", "count") && !is_type(t, samples, "sample", "count")) {
+		builder_value(r->to, pprof_text(t, &r->text, t->types[samples].name), "count", VALUE_SAMPLES);
 		snprintf(label, sizeof(label), "samples are what the file counts as %.64s, type",
 		         pprof_text(&r->tables, &r->text, t->types[samples].name));
 		builder_note(r->to, "samples_type", label, samples + 1, false);

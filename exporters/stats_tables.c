@@ -21,6 +21,29 @@ enum {
 
 #define INDENT "        " /* as pstats' totals */
 
+/* Of a trace of microseconds, seconds would read 0.000; those of a file of pstats are as pstats shows them. */
+static const struct time_unit {
+	double below_s, scale;
+	const char *name;
+} time_units[] = {{1e-4, 1e6, "microseconds"}, {0.1, 1e3, "milliseconds"}};
+
+static const struct time_unit *time_unit(const struct stats *stats)
+{
+	const struct callgraph *graph = stats->graph;
+
+	for (size_t i = 0; i < sizeof(time_units) / sizeof(time_units[0]); i++)
+		if (graph->from_samples && graph->is_time && graph->sampled_s > 0 && graph->sampled_s < time_units[i].below_s)
+			return &time_units[i];
+	return NULL;
+}
+
+static double scale(const struct stats *stats)
+{
+	const struct time_unit *unit = time_unit(stats);
+
+	return unit ? unit->scale : 1;
+}
+
 /* pstats' f8(); not a number has no sign there. */
 static void add_time(struct writer *to, double seconds)
 {
@@ -142,9 +165,11 @@ static void add_totals(const struct stats_view *v, struct writer *to)
 	if (isnan(s->graph->sampled_s))
 		writer_puts(to, "nan");
 	else
-		writer_printf(to, "%.*f", s->graph->is_time ? 3 : 0, s->graph->sampled_s);
+		writer_printf(to, "%.*f", s->graph->is_time ? 3 : 0, s->graph->sampled_s * scale(s));
 	writer_putc(to, ' ');
-	add_safe(to, s->graph->sampled_s == 1 && strcmp(s->graph->unit, "samples") == 0 ? "sample" : s->graph->unit);
+	add_safe(to, time_unit(s)                                                                 ? time_unit(s)->name
+	             : s->graph->sampled_s == 1 && strcmp(s->graph->unit, "samples") == 0 ? "sample"
+	                                                                                  : s->graph->unit);
 	writer_putc(to, '\n');
 	if (!v->brief)
 		add_notes(s->graph, v->columns, to);
@@ -166,24 +191,25 @@ static void add_line(const struct stats_view *v, uint32_t function, struct write
 {
 	const struct callgraph_function *f = &v->stats->graph->functions[function];
 	const struct call_sums *sums = &f->sums;
+	double per_s = scale(v->stats);
 	uint64_t start = to->bytes;
 
 	add_counts(to, 9, sums->calls, sums->primitive_calls);
 	writer_putc(to, ' ');
-	add_time(to, sums->self_s);
+	add_time(to, sums->self_s * per_s);
 	writer_putc(to, ' ');
-	add_share(to, sums->self_s, sums->calls);
+	add_share(to, sums->self_s * per_s, sums->calls);
 	writer_putc(to, ' ');
-	add_time(to, sums->total_s);
+	add_time(to, sums->total_s * per_s);
 	writer_putc(to, ' ');
-	add_share(to, sums->total_s, sums->primitive_calls);
+	add_share(to, sums->total_s * per_s, sums->primitive_calls);
 	writer_putc(to, ' ');
 	if (v->on_cpu) {
-		add_time(to, (double)f->cpu_ns / (double)NS_PER_S);
+		add_time(to, (double)f->cpu_ns / (double)NS_PER_S * per_s);
 		writer_putc(to, ' ');
 	}
 	if (v->gil) {
-		add_time(to, (double)f->gil_ns / (double)NS_PER_S);
+		add_time(to, (double)f->gil_ns / (double)NS_PER_S * per_s);
 		writer_putc(to, ' ');
 	}
 	add_fitted_name(v, function, (unsigned)(to->bytes - start), to);
@@ -254,8 +280,10 @@ static void add_heading(const struct stats *stats, unsigned width, const char *w
 	writer_putc(to, '\n');
 	if (stats->graph->edge_count > 0 && !stats->graph->edges_are_counts) {
 		pad(to, width);
-		writer_puts(to, stats->graph->from_samples ? "    nsamples  tottime  cumtime\n"
-		                                           : "    ncalls  tottime  cumtime\n");
+		writer_puts(to, stats->graph->from_samples ? "    nsamples  tottime  cumtime" : "    ncalls  tottime  cumtime");
+		if (time_unit(stats))
+			writer_printf(to, " (%s)", time_unit(stats)->name);
+		writer_putc(to, '\n');
 	}
 }
 
@@ -293,9 +321,9 @@ static void add_calls(const struct stats *stats, const struct stats_calls *calls
 			pad(to, width + 1);
 		add_counts(to, i > first ? 9 : 7, edge->sums.calls, edge->sums.primitive_calls);
 		writer_putc(to, ' ');
-		add_time(to, edge->sums.self_s);
+		add_time(to, edge->sums.self_s * scale(stats));
 		writer_putc(to, ' ');
-		add_time(to, edge->sums.total_s);
+		add_time(to, edge->sums.total_s * scale(stats));
 		writer_puts(to, "  ");
 		add_name(to, stats, callers ? edge->caller : edge->callee);
 		writer_putc(to, '\n');

@@ -467,7 +467,7 @@ Test(stats, samples_say_that_they_are)
 	view = view_of(&stats, &graph, "gil");
 	view.on_cpu = view.gil = true;
 	text = written_as(STATS, &view);
-	cr_assert(strstr(text, "         53 frames sampled (37 primitive ones) in 0.037 seconds\n         from "
+	cr_assert(strstr(text, "         53 frames sampled (37 primitive ones) in 37.000 milliseconds\n         from "
 	                       "samples: the first column counts samples"),
 	          "%s", text);
 	cr_assert(strstr(text, "lost: torn: 3 (7.5 %)"), "%s", text);
@@ -475,8 +475,8 @@ Test(stats, samples_say_that_they_are)
 	cr_assert(strstr(text,
 	                 "   Ordered by: internal time holding the GIL\n\n"
 	                 " nsamples  tottime persample cumtime persample   on_cpu      gil filename:lineno(function)\n"
-	                 "    48/32    0.032    0.001    0.032    0.001    0.022    0.016 m.py:1(f)\n"
-	                 "        5    0.005    0.001    0.005    0.001    0.000    0.000 {no frames}\n"),
+	                 "    48/32   32.000    0.667   32.000    1.000   22.400   16.000 m.py:1(f)\n"
+	                 "        5    5.000    1.000    5.000    1.000    0.000    0.000 {no frames}\n"),
 	          "%s", text);
 	free(text);
 	expect(CSV_CALLERS, &view,
