@@ -5,8 +5,7 @@
  *
  * A count is a sample's weight, and its time that times the interval, as the page shows it; where weights are times, they are that.
  *
- * Files are read whole, since a thread's tables may come in any order; how large is bounded by json_read(). Tables, names and threads are one walk over
- * these values, hence the length of this file. */
+ * Files are read whole, since a thread's tables may come in any order; how large is bounded by json_read(). */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -14,6 +13,7 @@
 #include <string.h>
 
 #include "exporters/formats.h"
+#include "exporters/gecko_tables.h"
 #include "exporters/json_head.h"
 #include "exporters/json_read.h"
 
@@ -29,58 +29,6 @@ struct gecko {
 	bool weights_are_times, has_untimed;
 	struct fault *fault;
 };
-
-/* A table as one of these threads has it. */
-struct table {
-	const struct json_tree *tree;
-	const struct json_value *columns; /* NULL: rows */
-	const struct json_value *schema, *rows;
-	uint64_t length;
-};
-
-static struct table table_of(const struct gecko *g, const struct json_value *thread, const char *name)
-{
-	const struct json_value *of = json_member(g->tree, thread, name);
-	struct table table = {.tree = g->tree};
-
-	of = of ? of : json_member(g->tree, g->shared, name);
-	table.schema = json_member(g->tree, of, "schema");
-	table.rows = json_member(g->tree, of, "data");
-	if (table.schema && table.rows) {
-		table.length = table.rows->type == JSON_ARRAY ? table.rows->count : 0;
-	} else {
-		table.columns = of;
-		for (const struct json_value *v = json_first(of); v; v = json_after(g->tree, of, v))
-			if (v->type == JSON_ARRAY && v->count > table.length)
-				table.length = v->count;
-	}
-	return table;
-}
-
-/* A column that is looked at again and again. */
-struct column {
-	const struct table *table;
-	const struct json_value *values; /* NULL: rows, at this place in each */
-	uint64_t place;
-};
-
-static struct column column_of(const struct table *table, const char *name)
-{
-	struct column column = {.table = table, .place = UINT64_MAX};
-
-	if (table->columns)
-		column.values = json_member(table->tree, table->columns, name);
-	else
-		column.place = json_index(json_member(table->tree, table->schema, name), 64);
-	return column;
-}
-
-static const struct json_value *cell(const struct column *column, const struct json_value *row, uint64_t index)
-{
-	if (column->table->columns)
-		return json_at(column->table->tree, column->values, index);
-	return column->place == UINT64_MAX ? NULL : json_at(column->table->tree, row, column->place);
-}
 
 /* --- texts and symbols --- */
 
@@ -125,16 +73,16 @@ static void split_location(struct span *name, struct span *file, uint32_t *line)
 
 /* What names a thread's frames. */
 struct names {
-	struct table frames, functions, sources, resources, libs;
+	struct gecko_table frames, functions, sources, resources, libs;
 	const struct json_value *strings;
 };
 
 static struct names names_of(const struct gecko *g, const struct json_value *thread)
 {
-	struct names n = {.frames = table_of(g, thread, "frameTable"),
-	                  .functions = table_of(g, thread, "funcTable"),
-	                  .sources = table_of(g, thread, "sources"),
-	                  .resources = table_of(g, thread, "resourceTable")};
+	struct names n = {.frames = gecko_table(g->tree, g->shared, thread, "frameTable"),
+	                  .functions = gecko_table(g->tree, g->shared, thread, "funcTable"),
+	                  .sources = gecko_table(g->tree, g->shared, thread, "sources"),
+	                  .resources = gecko_table(g->tree, g->shared, thread, "resourceTable")};
 
 	n.strings = json_member(g->tree, thread, "stringTable");
 	n.strings = n.strings ? n.strings : json_member(g->tree, thread, "stringArray");
@@ -144,20 +92,20 @@ static struct names names_of(const struct gecko *g, const struct json_value *thr
 
 static struct span file_of(const struct gecko *g, const struct names *n, uint64_t function)
 {
-	struct column files = column_of(&n->functions, "fileName"), sources = column_of(&n->functions, "source"),
-		      names = column_of(&n->sources, "filename"), resources = column_of(&n->functions, "resource"),
-		      resource_names = column_of(&n->resources, "name");
-	struct span file = text_at(g->tree, n->strings, cell(&files, NULL, function));
+	struct gecko_column files = gecko_column(&n->functions, "fileName"), sources = gecko_column(&n->functions, "source"),
+		      names = gecko_column(&n->sources, "filename"), resources = gecko_column(&n->functions, "resource"),
+		      resource_names = gecko_column(&n->resources, "name");
+	struct span file = text_at(g->tree, n->strings, gecko_cell(&files, NULL, function));
 	uint64_t index;
 
 	if (file.bytes)
 		return file;
-	index = json_index(cell(&sources, NULL, function), UINT32_MAX);
+	index = json_index(gecko_cell(&sources, NULL, function), UINT32_MAX);
 	if (index != UINT64_MAX)
-		file = text_at(g->tree, n->strings, cell(&names, NULL, index));
-	index = json_index(cell(&resources, NULL, function), UINT32_MAX);
+		file = text_at(g->tree, n->strings, gecko_cell(&names, NULL, index));
+	index = json_index(gecko_cell(&resources, NULL, function), UINT32_MAX);
 	if (!file.bytes && index != UINT64_MAX) /* a library */
-		file = text_at(g->tree, n->strings, cell(&resource_names, NULL, index));
+		file = text_at(g->tree, n->strings, gecko_cell(&resource_names, NULL, index));
 	return file;
 }
 
@@ -169,24 +117,24 @@ struct frame_name {
 static struct frame_name frame_name(const struct gecko *g, const struct names *n, const struct json_value *row,
                                     uint64_t index)
 {
-	struct column functions = column_of(&n->frames, "func"), lines = column_of(&n->frames, "line"),
-		      locations = column_of(&n->frames, "location"), names = column_of(&n->functions, "name"),
-		      first_lines = column_of(&n->functions, "lineNumber"), js = column_of(&n->functions, "isJS");
+	struct gecko_column functions = gecko_column(&n->frames, "func"), lines = gecko_column(&n->frames, "line"),
+		      locations = gecko_column(&n->frames, "location"), names = gecko_column(&n->functions, "name"),
+		      first_lines = gecko_column(&n->functions, "lineNumber"), js = gecko_column(&n->functions, "isJS");
 	struct span name, file = {.at = ""};
-	uint64_t function = json_index(cell(&functions, row, index), UINT32_MAX),
-		 number = json_index(cell(&lines, row, index), UINT32_MAX);
+	uint64_t function = json_index(gecko_cell(&functions, row, index), UINT32_MAX),
+		 number = json_index(gecko_cell(&lines, row, index), UINT32_MAX);
 	uint32_t first_line = 0, line = number == UINT64_MAX ? 0 : (uint32_t)number;
 	bool special, native = false;
 
 	if (function != UINT64_MAX) {
-		name = text_at(g->tree, n->strings, cell(&names, NULL, function));
+		name = text_at(g->tree, n->strings, gecko_cell(&names, NULL, function));
 		file = file_of(g, n, function);
-		number = json_index(cell(&first_lines, NULL, function), UINT32_MAX);
+		number = json_index(gecko_cell(&first_lines, NULL, function), UINT32_MAX);
 		first_line = number == UINT64_MAX ? 0 : (uint32_t)number;
-		native = cell(&js, NULL, function) && cell(&js, NULL, function)->type == JSON_FALSE && !first_line &&
+		native = gecko_cell(&js, NULL, function) && gecko_cell(&js, NULL, function)->type == JSON_FALSE && !first_line &&
 		         !line;
 	} else {
-		name = text_at(g->tree, n->strings, cell(&locations, row, index));
+		name = text_at(g->tree, n->strings, gecko_cell(&locations, row, index));
 		split_location(&name, &file, &line);
 	}
 	if (file.bytes == 1 && file.at[0] == '~') /* of Tachyon's special frames */
@@ -207,8 +155,8 @@ static struct frame_name frame_name(const struct gecko *g, const struct names *n
 /* Each stack's node, parents first, as they stand in the table. NULL: no memory, or it makes no sense, which *fault says. */
 static uint32_t *make_nodes(struct gecko *g, const struct json_value *value, uint32_t thread, uint64_t *ret_count)
 {
-	struct table stacks = table_of(g, value, "stackTable");
-	struct column prefixes = column_of(&stacks, "prefix"), frames = column_of(&stacks, "frame");
+	struct gecko_table stacks = gecko_table(g->tree, g->shared, value, "stackTable");
+	struct gecko_column prefixes = gecko_column(&stacks, "prefix"), frames = gecko_column(&stacks, "frame");
 	struct names names = names_of(g, value);
 	uint32_t *nodes = stacks.length < STACKS_MAX ? calloc(stacks.length + 1, sizeof(*nodes)) : NULL;
 	struct frame_name *known =
@@ -222,8 +170,8 @@ static uint32_t *make_nodes(struct gecko *g, const struct json_value *value, uin
 		frame_row = frame_row ? json_after(g->tree, names.frames.rows, frame_row) : NULL;
 	}
 	for (uint64_t i = 0; i < count && !builder_error(g->to); i++) {
-		uint64_t prefix = json_index(cell(&prefixes, row, i), UINT32_MAX),
-			 frame = json_index(cell(&frames, row, i), UINT32_MAX);
+		uint64_t prefix = json_index(gecko_cell(&prefixes, row, i), UINT32_MAX),
+			 frame = json_index(gecko_cell(&frames, row, i), UINT32_MAX);
 
 		if (frame >= names.frames.length || (prefix != UINT64_MAX && prefix >= i)) {
 			fault_set(g->fault, -EPROTO, "", "stack %" PRIu64 " of a thread names what there is not", i);
@@ -275,9 +223,9 @@ static void add_sample(struct gecko *g, uint32_t thread, const struct sample *sa
 
 static int add_samples(struct gecko *g, const struct json_value *value, uint32_t thread)
 {
-	struct table samples = table_of(g, value, "samples");
-	struct column stacks = column_of(&samples, "stack"), times = column_of(&samples, "time"),
-		      deltas = column_of(&samples, "timeDeltas"), weights = column_of(&samples, "weight");
+	struct gecko_table samples = gecko_table(g->tree, g->shared, value, "samples");
+	struct gecko_column stacks = gecko_column(&samples, "stack"), times = gecko_column(&samples, "time"),
+		      deltas = gecko_column(&samples, "timeDeltas"), weights = gecko_column(&samples, "weight");
 	const struct json_value *row = samples.columns ? NULL : json_first(samples.rows);
 	const struct json_value *type = samples.columns ? json_member(g->tree, samples.columns, "weightType") : NULL;
 	uint64_t count;
@@ -289,12 +237,12 @@ static int add_samples(struct gecko *g, const struct json_value *value, uint32_t
 	g->weights_are_times = json_is(g->tree, type, "tracing-ms");
 	builder_profile(g->to)->uncounted |= g->weights_are_times && samples.length > 0;
 	for (uint64_t i = 0; i < samples.length && !builder_error(g->to); i++) {
-		uint64_t stack = json_index(cell(&stacks, row, i), UINT32_MAX);
-		const struct json_value *at = cell(&stacks, row, i);
-		struct sample sample = {.weight = json_number(cell(&weights, row, i), 1),
-		                        .time_ms = json_number(cell(&times, row, i), NAN)};
+		uint64_t stack = json_index(gecko_cell(&stacks, row, i), UINT32_MAX);
+		const struct json_value *at = gecko_cell(&stacks, row, i);
+		struct sample sample = {.weight = json_number(gecko_cell(&weights, row, i), 1),
+		                        .time_ms = json_number(gecko_cell(&times, row, i), NAN)};
 
-		now_ms += json_number(cell(&deltas, row, i), 0);
+		now_ms += json_number(gecko_cell(&deltas, row, i), 0);
 		if (isnan(sample.time_ms) && deltas.values)
 			sample.time_ms = now_ms;
 		if (!(sample.time_ms >= 0 && sample.time_ms < 1e12))
