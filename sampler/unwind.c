@@ -237,14 +237,12 @@ static int step_plain(struct walk *w, const struct cfi_row *row, enum unwind_end
 
 static int step_by_link(struct walk *w, enum unwind_end *ret_end)
 {
-	struct unwind_regs *regs = &w->regs;
-
-	if (UNWIND_LINK == UNWIND_REGS || !unwind_knows(regs, UNWIND_LINK)) {
+	if (UNWIND_LINK == UNWIND_REGS || !unwind_knows(&w->regs, UNWIND_LINK)) {
 		*ret_end = UNWIND_CUT;
 		return 1;
 	}
-	unwind_set(regs, UNWIND_IP, unwind_target(regs->values[UNWIND_LINK % UNWIND_REGS]));
-	keep_kept(regs); /* which does not keep the link: it is of one call only */
+	unwind_set(&w->regs, UNWIND_IP, unwind_target(w->regs.values[UNWIND_LINK % UNWIND_REGS]));
+	keep_kept(&w->regs); /* which does not keep the link: it is of one call only */
 	return 0;
 }
 
