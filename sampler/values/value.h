@@ -18,10 +18,14 @@
 enum {
 	VALUE_DEPTH_MAX = 6,
 	VALUE_POINTS_MAX = 2000,
+	VALUE_KEY_BYTES = 128, /* of the name of a field or a key */
 	TYPE_NAME_BYTES = 128,
 	OBJECT_HEAD = 16, /* reference count and type */
 	BASES_MAX = 16,   /* types above a type */
 };
+
+/* Items of a container; more are not believed. */
+#define VALUE_COUNT_MAX (UINT64_C(1) << 40)
 
 struct value_limits { /* of one variable */
 	uint32_t points;  /* characters of a text, bytes of bytes */
@@ -83,8 +87,7 @@ value_show_fn value_show_str, value_show_bytes, value_show_bytearray;
 /* A str as it is, without quotes and escapes, for names. False: it is none, or cannot be read. */
 bool value_name(struct value_reader *v, raddr_t str, char *to, size_t room);
 /* value_containers.c */
-value_show_fn value_show_list, value_show_tuple, value_show_set, value_show_frozenset, value_show_dict, value_show_deque,
-	value_show_defaultdict, value_show_ordereddict, value_show_mappingproxy, value_show_dictview, value_show_namedtuple;
+value_show_fn value_show_list, value_show_tuple, value_show_namedtuple, value_show_set, value_show_frozenset, value_show_deque;
 /* A container begins: false where it is shown as "[...]" (it lies within itself) or as cut (too deep); then it has ended already. */
 bool value_enter(struct value_reader *v, raddr_t object, const char *open, const char *close, uint64_t count);
 void value_leave(struct value_reader *v);
@@ -92,6 +95,8 @@ void value_leave(struct value_reader *v);
 bool value_has_room(struct value_reader *v, uint64_t done, uint64_t count);
 /* NAME=VALUE or NAME: VALUE, with secrets hidden. */
 void value_show_named(struct value_reader *v, const char *name, const char *between, raddr_t object);
+/* value_mappings.c */
+value_show_fn value_show_dict, value_show_defaultdict, value_show_ordereddict, value_show_mappingproxy, value_show_dictview;
 /* value_objects.c */
 value_show_fn value_show_instance, value_show_function, value_show_builtin, value_show_method, value_show_module, value_show_type,
 	value_show_exception, value_show_cell, value_show_generator, value_show_namespace, value_show_enum, value_show_partial;
