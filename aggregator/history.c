@@ -49,149 +49,6 @@ void history_free(struct history *h)
 	free(h);
 }
 
-/* The history begins with the first time that a record names. */
-static void begin_at(struct history *h, uint64_t t_ns)
-{
-	if (h->open.from_ns == 0)
-		h->open.from_ns = h->open.to_ns = t_ns;
-}
-
-static int add_book(struct history *h, const struct rec_target *record, struct book **ret_book)
-{
-	struct book *book;
-	int err;
-
-	if (h->book_count == h->book_room) {
-		uint32_t room = h->book_room ? h->book_room * 2 : 16;
-		struct book **larger = realloc(h->books, room * sizeof(struct book *));
-
-		if (!larger)
-			return -ENOMEM;
-		h->books = larger;
-		h->book_room = room;
-	}
-	err = book_new(&book, &h->budget);
-	if (err)
-		return err;
-	err = process_describe(&book->process, record);
-	if (err) {
-		book_free(book, &h->symbols);
-		return err;
-	}
-	budget_charge(&h->budget, record->name_bytes ? record->name_bytes + 1 : 0);
-	book->group = record->group;
-	book->alive = book->targets = 1;
-	h->books[h->book_count++] = book;
-	*ret_book = book;
-	return 0;
-}
-
-static int add_target(struct history *h, const struct rec_target *record)
-{
-	struct history_target *target = calloc(1, sizeof(*target));
-	int err = target ? keyed_add(&h->targets, record->id, target) : -ENOMEM;
-
-	if (!err) {
-		budget_charge(&h->budget, HISTORY_TARGET_BYTES);
-		err = add_book(h, record, &target->book);
-		if (!err) {
-			begin_at(h, record->t_ns);
-			return 0;
-		}
-		keyed_remove(&h->targets, h->targets.count - 1);
-		budget_give(&h->budget, HISTORY_TARGET_BYTES);
-	}
-	free(target);
-	return err;
-}
-
-/* It is over; what it still says until the slice is closed is taken. */
-static void end_target(struct history *h, struct history_target *target, const struct rec_target *record)
-{
-	if (target->ended)
-		return;
-	target->ended = h->any_ended = true;
-	if (target->book->targets == 1)
-		target->book->process.ended = record->event == TARGET_EXITED;
-}
-
-static int feed_target(struct history *h, const struct rec_target *record)
-{
-	struct history_target *target = keyed_find(&h->targets, record->id);
-
-	if (!target)
-		return record->event == TARGET_ATTACHED || record->event == TARGET_EXECED ? add_target(h, record)
-		                                                                          : -EPROTO;
-	if (record->event == TARGET_ATTACHED)
-		return -EPROTO; /* an id is never used twice */
-	end_target(h, target, record);
-	return 0;
-}
-
-static int describe_thread(struct history *h, struct history_thread *thread, const struct rec_thread *record)
-{
-	struct book *book = thread->target->book;
-	struct book_thread *kept = &book->threads[thread->thread];
-
-	if (book->targets == 1) { /* else it is one of several */
-		if (record->name_bytes &&
-		    book_thread_rename(book, &h->budget, thread->thread, record->text, record->name_bytes))
-			return -ENOMEM;
-		kept->tid = record->tid;
-		kept->is_main = record->flags & THREAD_MAIN;
-	}
-	if (record->flags & THREAD_ENDED && !thread->ended) {
-		thread->ended = h->any_ended = true;
-		if (kept->live == 1)
-			book_thread_end(book, thread->thread);
-	}
-	return 0;
-}
-
-static int add_thread(struct history *h, const struct rec_thread *record, struct history_target *target)
-{
-	struct history_thread *thread = calloc(1, sizeof(*thread));
-	char *name = record->name_bytes ? strndup(record->text, record->name_bytes) : NULL;
-	struct book_thread like = {.interpreter = record->interpreter,
-	                           .tid = record->tid,
-	                           .name = name,
-	                           .is_main = record->flags & THREAD_MAIN};
-	struct book *book = target->book;
-	int err = -ENOMEM;
-
-	if (thread && (name || !record->name_bytes)) {
-		thread->target = target;
-		stack_init(&thread->stack);
-		thread->thread = book->targets == 1 ? book_thread_add(book, &h->budget, &like)
-		                                    : book_thread_named(book, &h->budget, &like);
-		if (thread->thread != THREAD_NONE)
-			err = keyed_add(&h->threads, record->id, thread);
-	}
-	free(name);
-	if (err) {
-		free(thread);
-		return err;
-	}
-	budget_charge(&h->budget, HISTORY_THREAD_BYTES);
-	book->threads[thread->thread].live++;
-	return describe_thread(h, thread, record);
-}
-
-static int feed_thread(struct history *h, const struct rec_thread *record)
-{
-	struct history_target *target = keyed_find(&h->targets, record->target);
-	struct history_thread *thread = keyed_find(&h->threads, record->id);
-
-	if (!target)
-		return -EPROTO;
-	if (!thread)
-		return add_thread(h, record, target);
-	if (thread->target != target ||
-	    (target->book->targets == 1 && target->book->threads[thread->thread].interpreter != record->interpreter))
-		return -EPROTO;
-	return describe_thread(h, thread, record);
-}
-
 /* The thread's node, or CALL_NONE. */
 static uint32_t find_top(struct history *h, struct history_thread *thread)
 {
@@ -289,7 +146,7 @@ static int feed_time(struct history *h, const struct rec_time *record)
 		return -EPROTO;
 	book = thread->target->book;
 	all = is_wanted(h, book, 0); /* what no state is left out for */
-	begin_at(h, record->t_from_ns);
+	history_begin_at(h, record->t_from_ns);
 	h->has_time = true;
 	node = find_top(h, thread);
 	values = node == CALL_NONE ? NULL : sums_at(&book->open, node);
@@ -325,7 +182,7 @@ static int feed_stack(struct history *h, const struct rec_stack *record)
 		book->open.facts[FACT_MALFORMED] += record->count;
 		return err;
 	}
-	begin_at(h, record->t_first_ns);
+	history_begin_at(h, record->t_first_ns);
 	note_ran(h, thread, record);
 	if (!err && !is_wanted(h, book, record->status)) {
 		book->open.facts[FACT_FILTERED] += record->count;
@@ -376,7 +233,7 @@ static int dispatch(struct history *h, const struct rec_head *record)
 	case REC_FORGET:
 		return symbols_forget(&h->symbols, ((const struct rec_forget *)record)->id);
 	case REC_THREAD:
-		return feed_thread(h, (const struct rec_thread *)record);
+		return history_feed_thread(h, (const struct rec_thread *)record);
 	case REC_STACK:
 		return feed_stack(h, (const struct rec_stack *)record);
 	case REC_FACTS:
@@ -384,7 +241,7 @@ static int dispatch(struct history *h, const struct rec_head *record)
 	case REC_TIME:
 		return feed_time(h, (const struct rec_time *)record);
 	case REC_TARGET:
-		return feed_target(h, (const struct rec_target *)record);
+		return history_feed_target(h, (const struct rec_target *)record);
 	default: /* REC_MARK: the caller closes the slice */
 		return 0;
 	}

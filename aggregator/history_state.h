@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The history's insides, shared by the files that make it up: history.c (its life; records in), history_close.c (the end of a slice),
+/* The history's insides, shared by the files that make it up: history.c (its life; records in), history_targets.c (those that name a
+ * process or a thread), history_close.c (the end of a slice),
  * history_shrink.c and history_merge.c (at the bound), history_window.c (sums out) and history_profile.c (profiles out). All of it belongs to one
  * thread at a time. */
 #ifndef SAMPLED_AGGREGATOR_HISTORY_STATE_H
@@ -73,6 +74,17 @@ struct history {
 	uint64_t steps[HISTORY_STEPS];
 	uint64_t total[FACT_COUNT]; /* of all that was ever fed */
 };
+
+/* The history begins with the first time that a record names. */
+static inline void history_begin_at(struct history *h, uint64_t t_ns)
+{
+	if (h->open.from_ns == 0)
+		h->open.from_ns = h->open.to_ns = t_ns;
+}
+
+/* Records in. 0 or -errno; -EPROTO: the record cannot be. */
+int history_feed_target(struct history *h, const struct rec_target *record);
+int history_feed_thread(struct history *h, const struct rec_thread *record);
 
 /* What the bound is kept below when a slice is closed, so that the next one finds room. */
 uint64_t history_goal_bytes(const struct history *history);
