@@ -9,11 +9,11 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/utf8.h"
+#include "exporters/callgrind_head.h"
 #include "exporters/formats.h"
 
 #define NO_NAME "???" /* as callgrind itself calls it; readers need a name that is not blank */
@@ -258,78 +258,6 @@ static void put_sums(struct callgrind *c, const char *key, struct cost sums)
 	put_events(c, sums);
 }
 
-/* What callgrind_annotate calls the profiled target. */
-static void put_process(struct callgrind *c, const struct process *process)
-{
-	struct buf name = {0};
-
-	if (process->pid > 0)
-		writer_printf(c->to, "pid: %" PRId32 "\n", process->pid);
-	if (process->name && process->name[0]) {
-		utf8_add_safe(&name, process->name);
-		writer_puts(c->to, "cmd: ");
-		writer_add(c->to, name.data, name.bytes);
-		writer_putc(c->to, '\n');
-	}
-	if (name.err)
-		writer_fail(c->to, name.err);
-	buf_release(&name);
-}
-
-/* The event that the weight is: its unit, where an event can be called so. */
-static const char *weight_event(const struct callgraph *graph)
-{
-	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_", digits[] = "0123456789";
-	const char *unit = graph->unit;
-
-	if (graph->is_time)
-		return "Time_ns";
-	if (!*unit || strchr(digits, *unit))
-		return "Weight";
-	while (*unit && (strchr(letters, *unit) || strchr(digits, *unit)))
-		unit++;
-	return *unit ? "Weight" : graph->unit;
-}
-
-static void put_head(struct callgrind *c, struct cost sums)
-{
-	const struct callgraph *graph = c->graph;
-	const char *weight = weight_event(graph);
-
-	writer_puts(c->to, "# callgrind format\nversion: 1\ncreator: sampled\n");
-	if (graph->process)
-		put_process(c, graph->process);
-	for (size_t at = 0; at < graph->facts.bytes;) {
-		const char *line = graph->facts.data + at, *newline = memchr(line, '\n', graph->facts.bytes - at);
-		size_t bytes = newline ? (size_t)(newline - line) + 1 : graph->facts.bytes - at;
-
-		writer_puts(c->to, "desc: ");
-		writer_add(c->to, line, bytes);
-		at += bytes;
-	}
-	if (c->has_weight && strcmp(weight, "Weight") == 0) {
-		writer_puts(c->to, "desc: unit of Weight: ");
-		writer_puts(c->to, graph->unit);
-		writer_putc(c->to, '\n');
-	}
-	writer_puts(c->to, "positions: line\n");
-	if (graph->has_samples)
-		writer_puts(c->to, "event: Samples : Samples\n");
-	if (c->has_weight)
-		writer_printf(c->to, "event: %s : %s\n", weight, graph->is_time ? "Time in nanoseconds" : weight);
-	if (graph->has_cpu)
-		writer_puts(c->to, "event: Cpu_ns : CPU time in nanoseconds\n");
-	writer_puts(c->to, "events:");
-	if (graph->has_samples)
-		writer_puts(c->to, " Samples");
-	if (c->has_weight)
-		writer_printf(c->to, " %s", weight);
-	if (graph->has_cpu)
-		writer_puts(c->to, " Cpu_ns");
-	writer_putc(c->to, '\n');
-	put_sums(c, "summary:", sums); /* events: ends the head */
-}
-
 static int find_ambiguous(struct callgrind *c)
 {
 	const struct callgraph *graph = c->graph;
@@ -357,7 +285,7 @@ static int prepare(struct callgrind *c)
 {
 	const struct callgraph *graph = c->graph;
 
-	c->has_weight = !graph->has_samples || strcmp(graph->unit, "samples") != 0;
+	c->has_weight = callgrind_has_weight(graph);
 	c->scale = graph->is_time ? (double)NS_PER_S : 1;
 	c->file_known = calloc(graph->texts.count + (size_t)1, sizeof(*c->file_known));
 	c->module_known = calloc(graph->texts.count + (size_t)1, sizeof(*c->module_known));
@@ -387,7 +315,8 @@ int callgrind_write(const struct callgraph *graph, const struct export_options *
 			sums.weight += self_of(&c, i).weight;
 			sums.cpu_ns += self_of(&c, i).cpu_ns;
 		}
-		put_head(&c, sums);
+		callgrind_write_head(graph, to);
+		put_sums(&c, "summary:", sums); /* it ends the head */
 		put_root(&c);
 		put_body(&c);
 		writer_putc(to, '\n');
