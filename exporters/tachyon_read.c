@@ -12,164 +12,24 @@
  * where all numbers but the fixed ones are varints. So that the counts are those of its own `replay`, frames of its coordinator are left out, as
  * there. The writer keeps the inner 256 frames of a stack and does not tell when there were more: such samples are counted.
  *
- * A sample weighs one interval, as in its own reports: it makes up for late ticks by bursts, so that the time between two samples tells little.
- *
- * One file above 400 lines: the state of a replay, and what each part of a record does to it. */
+ * A sample weighs one interval, as in its own reports: it makes up for late ticks by bursts, so that the time between two samples tells little. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregator/lookup.h"
 #include "base/hash.h"
 #include "exporters/formats.h"
-#include "exporters/tachyon_file.h"
+#include "exporters/tachyon_replay.h"
 
-enum { RECORD_REPEAT, RECORD_FULL, RECORD_SUFFIX, RECORD_POP_PUSH };
-
-enum { RECORD_HEAD_BYTES = 13, DEPTH_CUT = 256, THREADS_MAX = 1 << 20, LEVELS_MAX = 1 << 24 };
+enum { RECORD_HEAD_BYTES = 13, DEPTH_CUT = 256, THREADS_MAX = 1 << 20 };
 
 /* Bits of the profiler's status. */
 enum { HAS_GIL = 1, ON_CPU = 2, CPU_UNKNOWN = 4, GIL_REQUESTED = 8, HAS_EXCEPTION = 16, MAIN_THREAD = 32 };
 
-struct level {
-	uint32_t frame, node;
-	bool in_gc; /* it, or one outside of it, is "<GC>" */
-};
-
-struct replayed {
-	uint64_t tid;
-	uint32_t interpreter, thread; /* thread: the builder's */
-	uint64_t now_us;
-	bool is_main, has_samples;
-	struct level *levels; /* of its stack, outermost first */
-	uint32_t depth, room;
-	/* Samples alike that were not handed to the builder yet; count 0: none. */
-	uint64_t first_us, last_us, count, weight_ns;
-	uint32_t node;
-	unsigned status;
-};
-
-struct replay {
-	struct tachyon_file file;
-	struct tachyon_stream stream;
-	struct builder *to;
-	struct fault *fault;
-	uint32_t process;
-	uint32_t *symbols; /* of each frame; BUILDER_NONE: not made yet */
-	bool *is_internal; /* of each frame */
-	struct replayed *threads;
-	uint32_t thread_count, thread_room;
-	uint64_t level_room; /* of all threads */
-	struct lookup by_tid;
-	uint64_t records, samples, weight_ns, cut;
-};
-
 bool tachyon_detect(const unsigned char *head, size_t bytes)
 {
 	return bytes >= 8 && (memcmp(head, "HCAT", 4) == 0 || memcmp(head, "TACH", 4) == 0);
-}
-
-/* Says where, for what is wrong with the records. */
-static int malformed(struct replay *r, const char *what)
-{
-	if (r->stream.err && r->stream.err != -EPROTO)
-		return fault_set(r->fault, r->stream.err, "", "%s", strerror(-r->stream.err));
-	if (r->stream.err)
-		what = "its compressed data is damaged";
-	return fault_set(r->fault, -EPROTO, "", "%s (record %" PRIu64 ", byte %" PRIu64 " of the samples)", what,
-	                 r->records, tachyon_stream_offset(&r->stream));
-}
-
-/* --- frames --- */
-
-static bool ends_in(const char *text, size_t bytes, const char *end)
-{
-	size_t end_bytes = strlen(end);
-
-	return bytes >= end_bytes && memcmp(text + bytes - end_bytes, end, end_bytes) == 0;
-}
-
-/* "~" as a file stands for none, as in pstats: "<GC>", "<native>". */
-static uint32_t symbol_of(struct replay *r, uint32_t frame)
-{
-	const struct tachyon_frame *f = &r->file.frames[frame];
-	const struct tachyon_string *name = &r->file.strings[f->name], *file = &r->file.strings[f->file];
-	const char *texts = r->file.texts;
-	bool special = file->bytes == 1 && texts[file->off] == '~' && f->line == 0;
-
-	if (r->symbols[frame] == BUILDER_NONE) {
-		r->is_internal[frame] = ends_in(texts + file->off, file->bytes, "_sync_coordinator.py");
-		r->symbols[frame] =
-			builder_symbol(r->to, texts + name->off, name->bytes, texts + file->off,
-		                       special ? 0 : file->bytes, 0, special ? FRAME_SPECIAL : FRAME_PYTHON, 0);
-	}
-	return r->symbols[frame];
-}
-
-static bool is_gc(const struct replay *r, uint32_t frame)
-{
-	const struct tachyon_string *name = &r->file.strings[r->file.frames[frame].name];
-
-	return name->bytes == 4 && memcmp(r->file.texts + name->off, "<GC>", 4) == 0;
-}
-
-static void enter(struct replay *r, struct replayed *t, uint32_t frame)
-{
-	const struct level *above = t->depth ? &t->levels[t->depth - 1] : NULL;
-	struct level level = {.frame = frame, .node = above ? above->node : 0, .in_gc = above && above->in_gc};
-	uint32_t symbol = symbol_of(r, frame);
-
-	if (!r->is_internal[frame])
-		level.node = builder_child(r->to, t->thread, level.node, symbol, r->file.frames[frame].line);
-	level.in_gc |= is_gc(r, frame);
-	t->levels[t->depth++] = level;
-}
-
-/* `count` frames on top of those that stay: they come innermost first. */
-static int push(struct replay *r, struct replayed *t, uint64_t keep, uint64_t count)
-{
-	uint64_t frame;
-
-	if (keep + count > REC_DEPTH_MAX)
-		return malformed(r, "a stack is deeper than 16,384 frames");
-	if (keep + count > t->room) {
-		struct level *larger = realloc(t->levels, (keep + count) * sizeof(*larger));
-
-		if (!larger)
-			return fault_set(r->fault, -ENOMEM, "", "out of memory");
-		t->levels = larger;
-		r->level_room += keep + count - t->room;
-		t->room = (uint32_t)(keep + count);
-		if (r->level_room > LEVELS_MAX)
-			return malformed(r, "the stacks of all threads have more than 16,777,216 frames");
-	}
-	for (uint64_t i = keep + count; i-- > keep;) {
-		if (!tachyon_stream_varint(&r->stream, UINT32_MAX, &frame) || frame >= r->file.frame_count) {
-			t->depth = 0;
-			return malformed(r, "a frame is not in the table");
-		}
-		t->levels[i].frame = (uint32_t)frame;
-	}
-	t->depth = (uint32_t)keep;
-	for (uint64_t i = 0; i < count; i++)
-		enter(r, t, t->levels[keep + i].frame);
-	return 0;
-}
-
-static int change_stack(struct replay *r, struct replayed *t, unsigned kind)
-{
-	uint64_t first = 0, count;
-
-	if (kind != RECORD_FULL && !tachyon_stream_varint(&r->stream, UINT32_MAX, &first))
-		return malformed(r, "a stack is cut off");
-	if (!tachyon_stream_varint(&r->stream, UINT32_MAX, &count))
-		return malformed(r, "a stack is cut off");
-	if (kind == RECORD_SUFFIX && first > t->depth)
-		return malformed(r, "a stack shares more frames than there are");
-	if (kind == RECORD_POP_PUSH)
-		first = first < t->depth ? t->depth - first : 0;
-	return push(r, t, first, count);
 }
 
 /* --- samples --- */
@@ -208,12 +68,12 @@ static int add_sample(struct replay *r, struct replayed *t, uint64_t delta_us, u
 
 	t->now_us += delta_us;
 	if (t->now_us > INT64_MAX / 1000)
-		return malformed(r, "the time of a sample makes no sense");
+		return tachyon_malformed(r, "the time of a sample makes no sense");
 	if (++r->samples > r->file.samples)
-		return malformed(r, "there are more samples than its head says");
+		return tachyon_malformed(r, "there are more samples than its head says");
 	r->weight_ns += weight_ns;
 	if (r->weight_ns > INT64_MAX)
-		return malformed(r, "the samples last longer than 292 years");
+		return tachyon_malformed(r, "the samples last longer than 292 years");
 	r->cut += t->depth == DEPTH_CUT;
 	/* Modes other than wall show threads that are not wanted as empty stacks. */
 	if (t->depth == 0 && r->file.mode != 0 && r->file.mode != UINT32_MAX) {
@@ -252,11 +112,11 @@ static int read_sample(struct replay *r, struct replayed *t, unsigned kind)
 	if (!t)
 		return -ENOMEM;
 	if (!tachyon_stream_varint(&r->stream, UINT64_MAX, &delta_us) || !tachyon_stream_read(&r->stream, &status, 1))
-		return malformed(r, "a sample is cut off");
+		return tachyon_malformed(r, "a sample is cut off");
 	if (!t->has_samples)
 		begin_thread(r, t, status);
 	if (kind != RECORD_REPEAT)
-		err = change_stack(r, t, kind);
+		err = tachyon_change_stack(r, t, kind);
 	return err ? err : add_sample(r, t, delta_us, status);
 }
 
@@ -277,7 +137,7 @@ static int find_thread(struct replay *r, uint64_t tid, uint32_t interpreter, str
 			return 0;
 		}
 	if (r->thread_count == r->file.threads || r->thread_count == THREADS_MAX)
-		return malformed(r, "there are more threads than its head says");
+		return tachyon_malformed(r, "there are more threads than its head says");
 	if (r->thread_count == r->thread_room) {
 		uint32_t room = r->thread_room ? 2 * r->thread_room : 16;
 		struct replayed *larger = realloc(r->threads, room * sizeof(*larger));
@@ -304,14 +164,14 @@ static int read_record(struct replay *r)
 
 	r->records++;
 	if (!tachyon_stream_read(&r->stream, head, sizeof(head)))
-		return malformed(r, "a record is cut off");
+		return tachyon_malformed(r, "a record is cut off");
 	kind = head[12];
 	if (kind > RECORD_POP_PUSH)
-		return malformed(r, "a record of no known kind");
+		return tachyon_malformed(r, "a record of no known kind");
 	err = find_thread(r, tachyon_u64(head, r->file.big_endian), tachyon_u32(head + 8, r->file.big_endian), &t);
 	/* Nothing writes a repetition of none, and a packed file could hold billions of them. */
 	if (!err && kind == RECORD_REPEAT && (!tachyon_stream_varint(&r->stream, UINT32_MAX, &count) || count == 0))
-		return malformed(r, "a repetition is malformed");
+		return tachyon_malformed(r, "a repetition is malformed");
 	for (; !err && count > 0; count--)
 		err = read_sample(r, t, kind);
 	return err;
@@ -324,7 +184,7 @@ static int read_records(struct replay *r)
 	while (!err && tachyon_stream_more(&r->stream))
 		err = read_record(r);
 	if (!err && r->stream.err)
-		err = malformed(r, "");
+		err = tachyon_malformed(r, "");
 	if (!err && r->samples != r->file.samples)
 		err = fault_set(r->fault, -EPROTO, "", "it holds %" PRIu64 " samples, and its head says %" PRIu64,
 		                r->samples, r->file.samples);
