@@ -159,11 +159,11 @@ static int compare_stacks(struct diff *c)
 	c->waiting.ranking = c->difference.ranking;
 	c->waiting.waiting = true;
 	err = compare_profiles(c, &c->waiting);
-	if (err)
-		return err;
-	difference_finish(&c->waiting);
-	difference_sort(&c->waiting, c->key);
-	return 0;
+	if (!err)
+		err = difference_finish(&c->waiting);
+	if (!err)
+		difference_sort(&c->waiting, c->key);
+	return err;
 }
 
 static int compare(struct diff *c)
@@ -177,10 +177,10 @@ static int compare(struct diff *c)
 		err = compare_stacks(c);
 	for (int side = 0; side < SIDES && c->is_graph && !err; side++)
 		err = difference_add_callgraph(&c->difference, (enum side)side, &c->sides[side].graph);
-	if (!err) {
-		difference_finish(&c->difference);
+	if (!err)
+		err = difference_finish(&c->difference);
+	if (!err)
 		difference_sort(&c->difference, c->key);
-	}
 	return err;
 }
 

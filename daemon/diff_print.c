@@ -130,12 +130,12 @@ static void add_place(struct buf *line, const struct diff_view *view, const stru
 	if (file[0] && columns > 30)
 		room = columns * 3 / 5;
 	if (file[0] && row->line && whole > columns && columns > 20)
-		room = columns - tail - 3;
+		room = columns - tail - 3 - difference_is_moved(row);
 	used = utf8_fit(line, name, room, false);
-	if (file[0] == '\0' || columns < used + tail + (whole > columns ? 3 : 6))
+	if (file[0] == '\0' || columns < used + tail + (whole > columns ? 3 : 6) + difference_is_moved(row))
 		return;
-	buf_puts(line, " (");
-	utf8_fit(line, file, columns - used - tail - 2, true);
+	buf_puts(line, difference_is_moved(row) ? " (~" : " (");
+	utf8_fit(line, file, columns - used - tail - (difference_is_moved(row) ? 3 : 2), true);
 	buf_puts(line, number);
 }
 
@@ -230,8 +230,10 @@ static void print_waiting(const struct diff_view *view, struct writer *to)
 void diff_print_table(const struct diff_view *view, struct writer *to)
 {
 	const struct difference *d = view->difference;
-	uint32_t same = 0;
+	uint32_t same = 0, moved = 0;
 
+	for (uint32_t i = 0; i < d->row_count; i++)
+		moved += difference_is_moved(&d->rows[i]);
 	writer_printf(to, "sampled: what changed, in shares of %s on each side%s\n", difference_shares_of(d),
 	              ranking_is_part(&d->ranking) ? " (--value wall: of all)" : "");
 	for (int side = 0; side < SIDES; side++)
@@ -244,6 +246,8 @@ void diff_print_table(const struct diff_view *view, struct writer *to)
 	else if (!is_whole(view))
 		writer_printf(to, "  %s, and seconds: in a terminal of %d columns\n",
 		              view->key == DIFFERENCE_TOTAL ? "self" : "total", COLUMNS_WHOLE);
+	if (moved)
+		writer_puts(to, "  (~FILE): the function was in another file before, and is matched by its name\n");
 	if (!d->has_samples)
 		writer_puts(to, "  without sample counts on both sides there is no interval\n");
 	print_part(view, true, to);
@@ -313,6 +317,10 @@ static void json_functions(const struct diff_view *view, const struct difference
 		writer_json_string(to, difference_name(d, row));
 		writer_puts(to, ",\"file\":");
 		writer_json_string(to, difference_file(d, row));
+		if (difference_is_moved(row)) {
+			writer_puts(to, ",\"file_before\":");
+			writer_json_string(to, text_set_get(&d->texts, row->file_before, NULL));
+		}
 		writer_printf(to, ",\"line\":%" PRIu32 ",\"change\":\"%s\",", row->line,
 		              difference_kind_text(difference_kind(row, view->key)));
 		json_amounts(d, row, false, to);

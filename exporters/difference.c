@@ -53,7 +53,7 @@ struct ranking difference_ranking(const struct profile *before, const struct pro
 }
 
 /* The index of the row of a function, added when there is none yet; INTERN_FAILED: no memory. */
-static uint32_t row_of(struct difference *d, const char *name, const char *file)
+static uint32_t row_of(struct difference *d, enum side side, const char *name, const char *file)
 {
 	uint32_t name_number = text_set_add(&d->texts, name, strlen(name)), index = INTERN_FAILED;
 	uint32_t file_number = text_set_add(&d->texts, file, strlen(file));
@@ -73,7 +73,9 @@ static uint32_t row_of(struct difference *d, const char *name, const char *file)
 	if (index == INTERN_FAILED)
 		goto fail;
 	if (index == d->row_count)
-		d->rows[d->row_count++] = (struct difference_row){.name = name_number, .file = file_number};
+		d->rows[d->row_count++] = (struct difference_row){
+			.name = name_number, .file = file_number, .file_before = file_number};
+	d->rows[index].in[side] = true;
 	return index;
 fail:
 	d->err = -ENOMEM;
@@ -173,7 +175,7 @@ int difference_add_profile(struct difference *d, enum side side, const struct pr
 	for (uint32_t i = 0; rows && i < profile->symbol_count && !d->err; i++) {
 		const struct symbol *symbol = &profile->symbols[i];
 
-		rows[i] = row_of(d, symbol->name, symbol->file);
+		rows[i] = row_of(d, side, symbol->name, symbol->file);
 		if (!d->err)
 			set_line(&d->rows[rows[i]], symbol->first_line, side);
 	}
@@ -200,7 +202,7 @@ int difference_add_callgraph(struct difference *d, enum side side, const struct 
 	d->wholes[side].self += graph->sampled_s;
 	for (uint32_t i = 0; i < graph->function_count && !d->err; i++) {
 		const struct callgraph_function *function = &graph->functions[i];
-		uint32_t row = row_of(d, callgraph_name(graph, i), callgraph_file(graph, i));
+		uint32_t row = row_of(d, side, callgraph_name(graph, i), callgraph_file(graph, i));
 
 		if (d->err)
 			break;
@@ -265,12 +267,15 @@ static struct change change_of(const struct difference *d, const struct differen
 	return change;
 }
 
-void difference_finish(struct difference *d)
+int difference_finish(struct difference *d)
 {
+	if (!d->err)
+		d->err = difference_match_moved(d);
 	for (uint32_t i = 0; i < d->row_count; i++) {
 		d->rows[i].self = change_of(d, &d->rows[i], false);
 		d->rows[i].total = change_of(d, &d->rows[i], true);
 	}
+	return d->err;
 }
 
 const struct change *difference_change(const struct difference_row *row, enum difference_key key)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Two profiles compared function by function, and joined into one tree for a differential flame graph.
  *
- * A function is its name and file: its first line moves when something above it is edited. What is compared are shares of each side's whole, so
+ * A function is its name and file: its first line moves when something above it is edited. Where a file was renamed or lies elsewhere, functions of
+ * one name are matched, see difference_moved.c. What is compared are shares of each side's whole, so
  * that profiles of different length and rate can be, and these are of CPU time where both know it: a thread that sleeps longer would make all others shrink. Two are held to differ where chance alone would seldom part them so far, see
  * struct change. */
 #ifndef SAMPLED_EXPORTERS_DIFFERENCE_H
@@ -40,8 +41,10 @@ struct change {
 };
 
 struct difference_row {
-	uint32_t name, file; /* numbers in texts */
-	uint32_t line;       /* of its definition, after; before, where it is gone; 0: unknown */
+	uint32_t name, file;  /* numbers in texts */
+	uint32_t file_before; /* another one, where the file was renamed or lies elsewhere after */
+	uint32_t line;        /* of its definition, after; before, where it is gone; 0: unknown */
+	bool in[SIDES];       /* which profiles name it */
 	struct side_sums sides[SIDES];
 	struct change self, total;
 };
@@ -51,7 +54,7 @@ enum difference_kind { KIND_SAME, KIND_NEW, KIND_GREW, KIND_SHRANK, KIND_GONE };
 
 struct difference {
 	struct text_set texts;
-	struct pair_set functions;   /* (name, file) → index of row, until difference_sort() */
+	struct pair_set functions;   /* (name, file) → index of row, until difference_finish() */
 	struct difference_row *rows; /* owned */
 	uint32_t row_count, row_room;
 	struct side_sums wholes[SIDES]; /* self and total are the same here */
@@ -75,8 +78,8 @@ struct ranking difference_ranking(const struct profile *before, const struct pro
 /* Adds what is on one side; once for each, both by difference.ranking. 0 or -ENOMEM. */
 int difference_add_profile(struct difference *d, enum side side, const struct profile *profile);
 int difference_add_callgraph(struct difference *d, enum side side, const struct callgraph *graph);
-/* Works out the changes. */
-void difference_finish(struct difference *d);
+/* Matches functions that moved, and works out the changes. 0 or -ENOMEM. */
+int difference_finish(struct difference *d);
 /* The largest change first, up or down; by name: in the order of names. */
 void difference_sort(struct difference *d, enum difference_key key);
 
@@ -85,6 +88,12 @@ enum difference_kind difference_kind(const struct difference_row *row, enum diff
 const char *difference_kind_text(enum difference_kind kind);
 const char *difference_name(const struct difference *d, const struct difference_row *row);
 const char *difference_file(const struct difference *d, const struct difference_row *row);
+static inline bool difference_is_moved(const struct difference_row *row)
+{
+	return row->file != row->file_before;
+}
+/* Makes one row of the two of a function whose file is another one after; for difference_finish(). 0 or -ENOMEM. */
+int difference_match_moved(struct difference *d);
 /* "CPU time": what shares are of, in words. */
 const char *difference_shares_of(const struct difference *d);
 /* 100 × part of the side's whole. */

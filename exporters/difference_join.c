@@ -11,6 +11,7 @@
 struct join {
 	struct builder *to;
 	const struct profile *from;
+	enum side side;
 	const struct ranking *ranking;
 	double samples_per_ns;   /* 0: a sample is one */
 	double rest;             /* of samples, that no node has yet */
@@ -25,15 +26,52 @@ struct names {
 	struct text_set texts;
 	struct pair_set functions;
 	struct buf lines; /* uint32_t a function */
+	struct pair_set moved; /* (name, file before) of functions whose file is another one after */
+	struct buf moved_to;   /* uint32_t each: that file */
 };
 
-static int name_symbol(struct names *names, const struct symbol *symbol, uint32_t *ret_line)
+static int name_moved(struct names *names, const struct difference *d)
+{
+	for (uint32_t i = 0; i < d->row_count; i++) {
+		const struct difference_row *row = &d->rows[i];
+		const char *texts[] = {difference_name(d, row), text_set_get(&d->texts, row->file_before, NULL),
+		                       difference_file(d, row)};
+		uint32_t numbers[3];
+
+		if (!difference_is_moved(row))
+			continue;
+		for (int t = 0; t < 3; t++) {
+			numbers[t] = text_set_add(&names->texts, texts[t], strlen(texts[t]));
+			if (numbers[t] == INTERN_FAILED)
+				return -ENOMEM;
+		}
+		if (pair_set_add(&names->moved, numbers[0], numbers[1]) == INTERN_FAILED)
+			return -ENOMEM;
+		buf_add(&names->moved_to, &numbers[2], sizeof(numbers[2]));
+	}
+	return names->moved_to.err;
+}
+
+/* The file after of a function before, or its own. */
+static uint32_t file_after(const struct names *names, uint32_t name, uint32_t file)
+{
+	uint32_t index = pair_set_find(&names->moved, name, file);
+
+	if (index != INTERN_FAILED)
+		memcpy(&file, names->moved_to.data + index * sizeof(file), sizeof(file));
+	return file;
+}
+
+/* Its file, a text, and first line in the result. */
+static int name_symbol(struct names *names, const struct symbol *symbol, bool is_before, uint32_t *ret_file, uint32_t *ret_line)
 {
 	uint32_t name = text_set_add(&names->texts, symbol->name, strlen(symbol->name));
 	uint32_t file = text_set_add(&names->texts, symbol->file, strlen(symbol->file)),
 		 before = names->functions.count;
 	uint32_t index = INTERN_FAILED;
 
+	if (name != INTERN_FAILED && file != INTERN_FAILED && is_before)
+		file = file_after(names, name, file);
 	if (name != INTERN_FAILED && file != INTERN_FAILED)
 		index = pair_set_add(&names->functions, name, file);
 	if (index == INTERN_FAILED)
@@ -43,6 +81,7 @@ static int name_symbol(struct names *names, const struct symbol *symbol, uint32_
 	if (names->lines.err)
 		return -ENOMEM;
 	memcpy(ret_line, names->lines.data + index * sizeof(*ret_line), sizeof(*ret_line));
+	*ret_file = file;
 	return 0;
 }
 
@@ -50,10 +89,12 @@ static int make_symbols(struct join *j, struct names *names, uint32_t *lines)
 {
 	for (uint32_t i = 0; i < j->from->symbol_count; i++) {
 		struct symbol symbol = j->from->symbols[i];
-		int err = name_symbol(names, &symbol, &lines[i]);
+		uint32_t file;
+		int err = name_symbol(names, &symbol, j->side == BEFORE, &file, &lines[i]);
 
 		if (err)
 			return err;
+		symbol.file = (char *)text_set_get(&names->texts, file, NULL);
 		symbol.first_line = lines[i];
 		j->symbols[i] = builder_symbol_like(j->to, &symbol);
 	}
@@ -143,9 +184,12 @@ int difference_join(struct profile **ret_profile, struct comparison *comparison,
 	process = builder_process(to, &(struct process){.name = NULL});
 	name_values(to, comparison, after, ranking->by);
 	err = builder_error(to);
+	if (!err)
+		err = name_moved(&names, comparison->difference);
 	for (int side = AFTER; side >= BEFORE && !err; side--) { /* the lines after stand */
 		struct join j = {.to = to,
 		                 .from = sides[side],
+		                 .side = (enum side)side,
 		                 .ranking = ranking,
 		                 .samples = comparison->samples[side],
 		                 .weight = comparison->weight[side],
@@ -159,5 +203,7 @@ int difference_join(struct profile **ret_profile, struct comparison *comparison,
 	text_set_release(&names.texts);
 	pair_set_release(&names.functions);
 	buf_release(&names.lines);
+	pair_set_release(&names.moved);
+	buf_release(&names.moved_to);
 	return err;
 }

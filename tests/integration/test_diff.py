@@ -71,6 +71,24 @@ class Diff(cli.Folder):
         self.assertEqual([line.split()[-1] for line in rows], ["(…:334)", "(…:278)"])
         self.assertLessEqual(max(map(len, rows)), 120)
 
+    def test_moved_files(self):
+        """A module that was renamed is not all gone and all new; its functions are marked."""
+        with open(self.path("moved.collapsed"), "w") as file:
+            file.write(OLD.replace("/srv/job.py", "/srv/work/task.py"))
+        done = self.sampled("diff", "old.collapsed", "moved.collapsed")
+        self.assertIn("\n4 functions without change\n", done.stdout.decode())
+        self.assertNotRegex(done.stdout.decode(), r"(?m) (new|gone) ")
+        with open(self.path("moved.collapsed"), "w") as file:
+            file.write(NEW.replace("/srv/job.py", "/srv/work/task.py"))
+        text = self.sampled("diff", "old.collapsed", "moved.collapsed").stdout.decode()
+        self.assertRegex(text, r"\+5\.00 .* parse \(~/srv/work/task\.py")
+        self.assertRegex(text, r" new  new \(/srv/work/task\.py")
+        self.assertIn("(~FILE): ", text)
+        data = self.json("old.collapsed", "moved.collapsed")["by_name"]
+        self.assertEqual((data["parse"]["change"], data["parse"]["file"], data["parse"]["file_before"]), ("grew", "/srv/work/task.py", "/srv/job.py"))
+        self.assertNotIn("file_before", data["old"])
+        self.assertNotIn("(~", self.sampled("diff", "old.collapsed", "new.collapsed").stdout.decode())
+
     def test_fail_above(self):
         for args, status, says in ((("--fail-above", "20"), ABOVE, "new: its share of self time grew by 25.00 points (--fail-above 20: 1 function did)"),
                                    (("--fail-above", "4.9"), ABOVE, "2 functions did"), (("--fail-above", "25"), cli.DONE, ""),

@@ -124,6 +124,55 @@ Test(difference, recursion_counts_once_and_new_and_gone_are_told)
 	built_free(after);
 }
 
+/* One thread, in which each function has ten samples of its own. */
+static struct profile *with_files(const char *const (*functions)[2], size_t count)
+{
+	struct profile *p = built_new();
+	uint32_t thread = built_thread(p, built_process(p, 1, "x"), 0, 1, "T");
+
+	for (size_t i = 0; i < count; i++)
+		built_sample(p, thread, built_child(p, thread, 0, built_symbol(p, functions[i][0], functions[i][1], 5), 6), 10,
+		             0);
+	return p;
+}
+
+/* By the end of the path first, so that two packages' load() are told apart; by name alone where there is no doubt. What may be either is neither. */
+Test(difference, functions_whose_file_moved_are_matched)
+{
+	static const char *const old[][2] = {{"load", "/3.11/json/init.py"}, {"load", "/3.11/toml/init.py"}, {"renamed", "/srv/a.py"},
+		                              {"either", "/srv/a.py"},         {"stays", "/srv/a.py"},         {"native", ""}};
+	static const char *const new[][2] = {{"load", "/3.12/json/init.py"}, {"load", "/3.12/toml/init.py"}, {"renamed", "/srv/b.py"},
+		                              {"either", "/srv/b.py"},         {"either", "/srv/c.py"},        {"stays", "/srv/a.py"},
+		                              {"stays", "/srv/b.py"},          {"native", "/srv/b.py"}};
+	struct profile *before = with_files(old, 6), *after = with_files(new, 8), *joined;
+	struct difference d = compared(before, after);
+	struct comparison c = {.difference = &d};
+	uint32_t moved = 0;
+
+	for (uint32_t i = 0; i < d.row_count; i++) {
+		const struct difference_row *row = &d.rows[i];
+		const char *name = difference_name(&d, row), *file = text_set_get(&d.texts, row->file_before, NULL);
+
+		if (!difference_is_moved(row))
+			continue;
+		moved++;
+		cr_assert(strcmp(name, "load") == 0 || strcmp(name, "renamed") == 0, "%s", name);
+		cr_assert_eq(difference_kind(row, DIFFERENCE_SELF), KIND_SHRANK, "10 of 60 to 10 of 80");
+		if (strcmp(name, "load") == 0)
+			cr_assert_str_eq(strrchr(file, '/') - 4, strrchr(difference_file(&d, row), '/') - 4);
+		else
+			cr_assert_str_eq(file, "/srv/a.py");
+	}
+	cr_assert_eq(moved, 3);
+	cr_assert_eq(d.row_count, 3 + 3 + 2 + 2, "three that moved; either; stays; native");
+	cr_assert_eq(difference_join(&joined, &c, before, after), 0);
+	cr_assert_eq(joined->threads[0].node_count, 1 + 10);
+	profile_free(joined);
+	difference_release(&d);
+	built_free(before);
+	built_free(after);
+}
+
 Test(difference, nothing_against_nothing)
 {
 	struct profile *before = built_new(), *after = with_f(10, 0, 1, 1);
