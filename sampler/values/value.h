@@ -86,6 +86,9 @@ int value_int64(struct value_reader *v, raddr_t object, int64_t *ret_value);
 value_show_fn value_show_str, value_show_bytes, value_show_bytearray;
 /* A str as it is, without quotes and escapes, for names. False: it is none, or cannot be read. */
 bool value_name(struct value_reader *v, raddr_t str, char *to, size_t room);
+/* Whether the item whose text begins at `from` says that the next one is a secret, in a row of `count`: (b'authorization', b'Basic …') as
+ * headers have it, ['--password', '…'] as a command line has it. */
+bool value_announces_secret(const struct value_reader *v, size_t from, uint64_t count);
 /* value_containers.c */
 value_show_fn value_show_list, value_show_tuple, value_show_namedtuple, value_show_set, value_show_frozenset, value_show_deque;
 /* A container begins: false where it is shown as "[...]" (it lies within itself) or as cut (too deep); then it has ended already. */

@@ -75,13 +75,21 @@ static int show_row(struct value_reader *v, raddr_t from, uint64_t count)
 {
 	raddr_t items[ITEMS_MAX];
 	uint64_t most = count < v->limits->items ? count : v->limits->items;
+	bool secret = false;
 	int err;
 
 	if (most > ITEMS_MAX)
 		most = ITEMS_MAX;
 	err = most ? value_read(v, from, items, most * sizeof(items[0])) : 0;
-	for (uint64_t i = 0; !err && i < count && value_has_room(v, i, count); i++)
-		value_show(v, items[i]);
+	for (uint64_t i = 0; !err && i < count && value_has_room(v, i, count); i++) {
+		size_t begins = v->to->bytes;
+
+		if (secret)
+			buf_puts(v->to, VALUE_HIDDEN);
+		else
+			value_show(v, items[i]);
+		secret = !secret && !v->secrets && value_announces_secret(v, begins, count);
+	}
 	return err;
 }
 

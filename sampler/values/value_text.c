@@ -200,3 +200,19 @@ bool value_name(struct value_reader *v, raddr_t str, char *to, size_t room)
 	v->hash = hash_bytes(v->hash, to, strlen(to));
 	return true;
 }
+
+/* By its text: no more is read for it. */
+bool value_announces_secret(const struct value_reader *v, size_t from, uint64_t count)
+{
+	const char *text = v->to->data + from;
+	size_t bytes = v->to->bytes - from;
+
+	if (v->to->err || bytes < 3)
+		return false;
+	if (*text == 'b') {
+		text++;
+		bytes--;
+	}
+	return (*text == '\'' || *text == '"') && (count == 2 || text[1] == '-') && !memchr(text, ' ', bytes) &&
+	       !memchr(text, '=', bytes) && secrets_is_name(text, bytes);
+}

@@ -147,6 +147,10 @@ def values(argument, other=2, *more, only=3, **rest):
     )
     api_key, users, address = "hunter2", {"name": "ann", "password": "hunter2", b"token": 3}, "postgres://ann:hunter2@db/shop"
     told.update(api_key="<hidden>", users="{'name': 'ann', 'password': <hidden>, b'token': <hidden>}", address="'postgres://ann:***@db/shop'")
+    headers = [(b"host", b"shop"), (b"authorization", b"Basic aHVudGVyMg=="), ["x-api-key", "hunter2"]]
+    command, pair = ["mysql", "--user", "ann", "--password", "hunter2", "shop"], ("the key", 1)
+    told.update(headers="[(b'host', b'shop'), (b'authorization', <hidden>), ['x-api-key', <hidden>]]",
+                command="['mysql', '--user', 'ann', '--password', <hidden>, 'shop']", pair="('the key', 1)")
     unbound = 1
     del unbound
     told.pop("told", None)
