@@ -7,7 +7,7 @@
 set -eu
 cd "$(dirname "$0")/../$1"
 case $1 in
-flamegraph) scripts="data.js tree.js colors.js paint.js panels.js main.js" ;;
+flamegraph) scripts="data.js tree.js colors.js paint.js panels.js search.js main.js" ;;
 heatmap) scripts="data.js views.js main.js" ;;
 esac
 

@@ -112,50 +112,6 @@ function select(node) {
 	reveal(node);
 }
 
-// Text between slashes is a regular expression; a bad one matches nothing: why, is returned instead.
-function matcher(text) {
-	if (text.length > 2 && text.startsWith("/") && text.endsWith("/"))
-		try {
-			const pattern = new RegExp(text.slice(1, -1), "i");
-			return (s) => pattern.test(s);
-		} catch (error) {
-			return String(error.message);
-		}
-	const wanted = text.toLowerCase();
-	return (s) => s.toLowerCase().includes(wanted);
-}
-
-function search(repaint = true) {
-	const text = element("search").value, matches = text ? matcher(text) : null, output = element("matched");
-	const bad = typeof matches === "string";
-	element("search").classList.toggle("bad", bad);
-	element("search").title = "";
-	view.matches = null;
-	output.textContent = output.title = "";
-	if (bad) {
-		output.textContent = "bad pattern";
-		output.title = element("search").title = cleanText(matches);
-	} else if (matches) {
-		const hits = data.strings.map((string) => matches(string) ? 1 : 0);
-		const bySymbol = Uint8Array.from({length: symbolCount}, (_, s) => hits[data.symbols[s * SYMBOL_FIELDS]] | hits[data.symbols[s * SYMBOL_FIELDS + 1]]);
-		view.matches = view.byLine ? Uint8Array.from({length: data.frames.length / 2}, (_, f) => f === 0 ? 0 : bySymbol[symbolOf(f)]) : bySymbol;
-		const count = countMatches(view.upright, view.matches), measure = WEIGHTS.find(({value}) => value === view.weight);
-		output.textContent = `${count.toLocaleString("en")} \u00b7 ${percentText(view.upright.matched(view.matches, view.weight), valueOf(view.upright, 0))}`;
-		element("search").title = `${count.toLocaleString("en")} ${view.byLine ? "lines" : "functions"} match; stacks that hold one have this share of ${measure ? measure.label : "all"}`;
-	}
-	if (repaint)
-		paintNow();
-}
-
-// How many functions, or lines, of those that are in the tree with something of the measure.
-function countMatches(tree, matches) {
-	const found = new Set();
-	for (let node = 1; node < tree.count; node++)
-		if (tree.key[node] >= 0 && matches[tree.key[node]] && valueOf(tree, node) > 0)
-			found.add(tree.key[node]);
-	return found.size;
-}
-
 function nextMatch(step) {
 	const found = view.boxes.filter((box) => isMatch(box.node)).sort((a, b) => a.row - b.row || a.x - b.x);
 	if (found.length === 0)
@@ -256,11 +212,11 @@ function onKey(event) {
 	if (document.querySelector("dialog[open]") || event.ctrlKey || event.metaKey || event.altKey)
 		return;
 	const field = event.target.matches("input, select");
-	if (event.target.id === "search" && event.key === "Enter") {
+	if (event.target.id === "search" && (event.key === "Enter" || event.key === "ArrowDown" || event.key === "ArrowUp")) {
 		event.preventDefault();
-		scroller.focus();
-		nextMatch(1);
-		return;
+		if (event.key !== "Enter")
+			return chooseHit(event.key === "ArrowDown" ? 1 : -1);
+		return chosen >= 0 ? zoomHit(chosen) : leaveSearch(() => nextMatch(1));
 	}
 	if ((field && event.key !== "Escape") || (event.target.matches("button") && event.key === "Enter") || !Object.hasOwn(keys, event.key))
 		return;
@@ -397,6 +353,10 @@ function listen() {
 	for (const id of ["facts", "help", "changes"]) // a click beside a dialog closes it
 		on(id, "click", (event) => event.target === element(id) && element(id).close());
 	on("search", "input", () => search());
+	on("search", "focus", showHits);
+	on("search", "blur", showHits);
+	on("hits", "pointerdown", (event) => event.preventDefault()); // the field keeps the focus
+	on("hits", "click", onHit);
 	document.addEventListener("keydown", onKey);
 	canvas.addEventListener("pointerdown", (event) => drag = {x: event.clientX, from: view.from, moved: false});
 	addEventListener("pointerup", (event) => event.target === canvas || (drag = null));

@@ -330,7 +330,7 @@ function fillChanges() {
 
 const KEYS = [
 	["\u2190 \u2191 \u2192 \u2193", "move to a neighbour, parent or child"], ["Enter", "zoom to the selected bar"], ["Backspace", "zoom out one level"],
-	["0 or Home", "zoom out all the way"], ["Esc", "close, clear the search, then zoom out"], ["/", "search; /text/ is a regular expression"],
+	["0 or Home", "zoom out all the way"], ["Esc", "close, clear the search, then zoom out"], ["/", "search; /text/ is a regular expression"], ["/ \u2193 \u2191 Enter", "choose among what was found, and zoom to it"],
 	["n  N", "next, previous match in view"], ["i", "inverted: from callees to callers"], ["f", "icicle or flame"], ["l", "by function or by line"],
 	["c", "next colouring"], ["w", "next measure for the width"], ["[  ]", "previous, next thread"],
 	["d", "light or dark"], ["s", "sampling facts and losses"], ["?", "this help"], ["Ctrl + wheel", "zoom at the pointer"], ["drag", "move sideways when zoomed"],

@@ -163,6 +163,56 @@ test("search marks what matches and tells its share", async () => {
 	clean();
 });
 
+test("what a search finds is a list: keys and clicks zoom to it", async () => {
+	await open("hostile");
+	const items = page.locator("#hit-list li"), texts = () => items.allTextContents();
+	const all = (await frames())[0].value;
+	await key("/");
+	await page.keyboard.type("dumps");
+	await page.locator("#search").fill("/^(fib|pause|dumps)$/");
+	await page.locator("#search").focus();
+	const found = await texts();
+	assert.equal(found.length, 3);
+	const shares = found.map((text) => Number(/([\d.]+) %$/.exec(text)[1]));
+	assert.deepEqual(shares, shares.toSorted((a, b) => b - a), "the most first");
+	const fib = found.find((text) => text.startsWith("fib "));
+	assert.ok(fib.endsWith(`${(100 * (await named("fib")).value / all).toFixed(1)} %`), `recursion counts once: ${fib}`);
+	await key("ArrowUp");
+	assert.equal(await page.locator("#search").getAttribute("aria-activedescendant"), "hit-2", "the last one comes before the first");
+	await key("ArrowDown", "ArrowDown");
+	assert.equal(await page.locator("#search").getAttribute("aria-activedescendant"), "hit-1");
+	assert.equal(await page.locator("#hit-list [aria-selected=true]").textContent(), found[1]);
+	await key("Enter");
+	assert.equal(await page.locator("#hits").isVisible(), false);
+	assert.equal(await page.locator("#now b").textContent(), found[1].split(" ")[0]);
+	assert.ok((await named(found[1].split(" ")[0])).width > 1270);
+	await page.locator("#search").focus();
+	await items.filter({hasText: /^pause/}).click();
+	await settle();
+	assert.ok((await named("pause")).width > 1270);
+	assert.equal(await page.locator("#hits").isVisible(), false);
+	await key("Escape", "0", "i");
+	await page.locator("#search").fill("Handler.handle");
+	await key("ArrowDown", "Enter");
+	assert.equal((await named("Handler.handle")).row, 1, "inverted, where stacks end in it");
+	assert.ok((await named("Handler.handle")).width > 1270);
+	await page.locator("#search").fill("/^serve$/");
+	await key("ArrowDown", "Enter");
+	assert.equal(await page.locator("#inverted").getAttribute("aria-pressed"), "false", "no stack ends in it: shown upright");
+	assert.ok((await named("serve")).width > 1270);
+	await page.locator("#search").fill("no such function");
+	assert.equal(await page.locator("#hits").isVisible(), false);
+	clean();
+});
+
+test("a search that finds much lists a hundred", async () => {
+	await open("large");
+	await page.locator("#search").fill("/./");
+	assert.equal(await page.locator("#hit-list li").count(), 100);
+	assert.match(await page.locator("#hits-left").textContent(), /^and [1-9][\d,]* more$/);
+	clean();
+});
+
 test("inverted: leaves first, and the same sum", async () => {
 	await open("hostile");
 	const total = (await frames())[0].value;
@@ -345,7 +395,7 @@ test("sampling facts and losses", async () => {
 	assert.equal(await page.locator("#facts tr.loss").count(), 2);
 	await key("Escape");
 	await key("?");
-	assert.equal(await page.locator("#help tr").count(), 18);
+	assert.equal(await page.locator("#help tr").count(), 19);
 	clean();
 });
 
