@@ -92,6 +92,7 @@ static bool take_again(struct target *target, struct thread *t, struct sample *s
 	if (t->oncpu.state == ONCPU_RUNNABLE)
 		sample->status = (uint16_t)((sample->status & ~STATUS_IDLE) | STATUS_RUNNABLE);
 	stand_for_waiting(target, t, sample);
+	target->facts.near++;
 	run_repeat(target, t, sample);
 	if (target->exact->modules)
 		count_merged(target, t->exact->merged, sample->count);
@@ -271,6 +272,7 @@ void exact_sample(struct target *target, struct thread *t, struct walker *w)
 	if (!err)
 		err = take(target, t, w, moving ? NULL : &look, &sample);
 	t->taken = err == 0;
+	target->facts.near += !err && t->exact && t->exact->stood;
 	if (err && t->exact)
 		t->exact->stood = false; /* the latest sample is an older one than what was read */
 	if (err)

@@ -383,6 +383,19 @@ class Exact(Stops):
         self.assertEqual({cause: count for cause, count in result.causes.items() if count}, {}, "of %d tried" % result.tried)
 
 
+class Blocked(Stops):
+    def test_blocked(self):
+        self.each_mode(self.blocked)
+
+    def blocked(self, mode):
+        """A thread that waits is not stopped, and its stack is as exact as one that is: the summary says so."""
+        with support.Target(support.newest(), "values.py") as target:
+            target.wait_still()
+            facts = self.attach(target, mode, 0.5)
+        self.assertGreater(facts["samples"], 0)
+        self.assertEqual(facts["near"] + facts["stops"], facts["samples"])
+
+
 class Dump(Stops):
     def test_dump(self):
         """The same, once, of every thread."""
