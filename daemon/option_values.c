@@ -61,7 +61,7 @@ int option_read_percent(void *percent, const char *option, const char *text, str
 	char *end;
 	double value = strtod(text, &end);
 
-	if (end == text || *end != '\0' || !isfinite(value) || value < 0 || value > 100)
+	if (end == text || (*end != '\0' && strcmp(end, "%") != 0) || !isfinite(value) || value < 0 || value > 100)
 		return fault_set(fault, -EINVAL, "0 to 100", "%s %s: not a percentage", option, text);
 	*(double *)percent = value;
 	return 0;

@@ -74,7 +74,7 @@ Test(option_table, values_go_where_the_rows_say)
 	struct given g;
 	struct fault fault;
 
-	cr_assert_eq(read_line(&g, "x 1 -jo out --thorough 2 --share=12.5", false, &fault), 5);
+	cr_assert_eq(read_line(&g, "x 1 -jo out --thorough 2 --share=12.5%", false, &fault), 5);
 	cr_assert_eq(g.action, OPTIONS_GO);
 	cr_assert(g.json && !g.quick);
 	cr_assert_str_eq(g.output, "out");
@@ -129,6 +129,8 @@ Test(option_table, refused, .description = "by the name that was given")
 {
 	refuse("x -s 101", "-s 101: not a percentage");
 	refuse("x --share nan", "--share nan: not a percentage");
+	refuse("x --share 5%%", "--share 5%%: not a percentage");
+	refuse("x --share %", "--share %: not a percentage");
 	refuse("x --share=-1", "--share -1: not a percentage");
 	refuse("x -l", "-l: not yet");
 	refuse("x --later", "--later: not yet");
