@@ -277,11 +277,13 @@ static int make_book(void *context, const struct book *book, struct sums *sums)
 static void finish_times(struct making *m)
 {
 	struct profile *p = builder_profile(m->builder);
+	struct rec_facts facts;
 
+	profile_facts(p, &facts);
 	p->t_start_ns = m->from_ns;
 	p->t_end_ns = m->to_ns;
 	p->wall_start_ns = m->from_ns + clock_read_ns(CLOCK_REALTIME) - clock_now_ns();
-	p->interval_ns = p->process_count ? p->processes[0].facts.interval_ns : 0;
+	p->interval_ns = facts.interval_ns;
 	if (m->merged_targets)
 		builder_note(m->builder, "history_merged_targets", "processes that stand together",
 		             (double)m->merged_targets, false);

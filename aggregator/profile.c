@@ -184,9 +184,11 @@ void profile_facts(const struct profile *profile, struct rec_facts *ret_facts)
 {
 	struct rec_facts sum = {0};
 
-	if (profile->process_count)
-		sum.interval_ns = profile->processes[0].facts.interval_ns;
-	for (uint32_t i = 0; i < profile->process_count; i++)
+	/* A process that was just attached may have no facts yet, nor an interval. */
+	for (uint32_t i = 0; i < profile->process_count; i++) {
+		if (!sum.interval_ns)
+			sum.interval_ns = profile->processes[i].facts.interval_ns;
 		rec_facts_add(&sum, &profile->processes[i].facts);
+	}
 	*ret_facts = sum;
 }

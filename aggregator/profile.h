@@ -177,7 +177,7 @@ void left_out_add(struct left_out *left_out, const uint64_t values[VALUE_COUNT])
 
 /* Sum of one self value over all threads. */
 uint64_t profile_sum(const struct profile *profile, enum value_index value);
-/* Sampling facts of all processes added up (t_start the least, t_last the most, interval of the first). */
+/* Sampling facts of all processes added up (t_start the least, t_last the most, interval of the first that tells one). */
 void profile_facts(const struct profile *profile, struct rec_facts *ret_facts);
 /* Adds one process' facts to a sum of them. */
 void rec_facts_add(struct rec_facts *sum, const struct rec_facts *facts);

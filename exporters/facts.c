@@ -127,7 +127,8 @@ static void add_rates(struct facts *f)
 	if (f->asked_hz > 0)
 		facts_rate_text(fact->text, sizeof(fact->text), f->asked_hz);
 	else
-		snprintf(fact->text, sizeof(fact->text), f->sum.attempts ? "unthrottled" : "unknown");
+		/* Ticks are told by what also tells the interval: of a process that was just attached neither is. */
+		snprintf(fact->text, sizeof(fact->text), f->sum.ticks ? "unthrottled" : "unknown");
 	fact = add(f, "reached_hz", "rate reached", f->reached_hz, FACT_PLAIN);
 	facts_rate_text(fact->text, sizeof(fact->text), f->reached_hz);
 }

@@ -30,7 +30,7 @@ struct facts {
 	uint64_t lost;        /* of all causes; sum.attempts = sum.samples + lost */
 	uint64_t duration_ns; /* of the window */
 	double covered;       /* the part, up to 1, of the thread time that was due for which samples stand: the kernel counts in all of it */
-	double asked_hz;      /* 0: unthrottled */
+	double asked_hz;      /* 0: unthrottled, or unknown */
 	double reached_hz;    /* ticks a second of a process, on average */
 	struct fact items[96];
 	size_t count;

@@ -6,6 +6,7 @@
 
 #include "aggregator/history.h"
 #include "base/clock.h"
+#include "exporters/facts.h"
 #include "tests/unit/stream.h"
 
 static const struct frame stack[] = {
@@ -70,6 +71,14 @@ static struct profile *profile_of(struct history_query query)
 	return profile;
 }
 
+static const char *text_of_fact(const struct facts *facts, const char *key)
+{
+	for (size_t i = 0; i < facts->count; i++)
+		if (strcmp(facts->items[i].key, key) == 0)
+			return facts->items[i].text;
+	return "";
+}
+
 static uint64_t samples_of(struct history_query query)
 {
 	struct profile *profile = profile_of(query);
@@ -105,6 +114,29 @@ Test(history, windows_are_of_whole_slices)
 	cr_assert_eq(samples_of((struct history_query){.pid = 100, .from_ns = 91 * NS_PER_S}), 512);
 	cr_assert_eq(samples_of((struct history_query){.pid = 100, .from_ns = 200 * NS_PER_S}), 0);
 	cr_assert_eq(samples_of((struct history_query){.merge = true, .to_ns = 12 * NS_PER_S}), 3 + (3 << 10));
+}
+
+/* The first process was attached after the last facts of its slice, if any: it has samples, and no facts. */
+Test(history, interval_of_a_process_that_has_facts)
+{
+	struct profile *p;
+	struct facts facts;
+
+	s.now_ns += NS_PER_S;
+	stream_stack(&s, 1, STATUS_RUNNABLE, 3, stack, 2);
+	stream_stack(&s, 3, STATUS_RUNNABLE, 2, stack, 1);
+	feed();
+	p = profile_of((struct history_query){0});
+	facts_make(&facts, p);
+	cr_assert_str_eq(text_of_fact(&facts, "asked_hz"), "unknown");
+	profile_free(p);
+	stream_facts(&s, 2, NULL);
+	feed();
+	p = profile_of((struct history_query){0});
+	cr_assert_eq(p->process_count, 2);
+	cr_assert_eq(p->processes[0].facts.interval_ns, 0);
+	cr_assert_eq(p->interval_ns, s.interval_ns);
+	profile_free(p);
 }
 
 static struct history_stats stats_now(void)
