@@ -102,6 +102,8 @@ static bool go_to(struct target *target, struct thread *t, uint64_t now_ns)
 	int cpu = find_out(near, t);
 	uint64_t started_ns;
 
+	if (cpu == -EAGAIN)
+		near->slept_tick = target->tick;
 	if (cpu < 0)
 		return false;
 	if (!visits_allowed(&a->visits, cpu, now_ns)) {
@@ -212,6 +214,14 @@ void near_end(struct target *target)
 bool near_stood(const struct target *target, const struct thread *t)
 {
 	return target->near.stood_tick != 0 && target->near.stood_tick == target->tick && target->near.thread == t->id;
+}
+
+bool near_slept(const struct target *target, struct thread *t)
+{
+	uint64_t slices;
+
+	return target->near.slept_tick != 0 && target->near.slept_tick == target->tick && target->near.thread == t->id &&
+	       oncpu_slices(&t->oncpu, &slices) && slices == target->near.slices;
 }
 
 void near_recall(struct target *target, struct thread *t, struct walker *w, uint16_t *ret_status)

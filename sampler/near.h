@@ -20,6 +20,7 @@ struct near {
 	struct affinity *affinity; /* the sampler thread's; NULL: none */
 	uint32_t thread;           /* id of the one that is visited, or was last seen to run; 0: none yet */
 	uint64_t slices;           /* so many turns had the kernel given it when its CPU was gone to last */
+	uint64_t slept_tick;       /* in which it was not to be met, since it slept */
 	uint64_t stood_tick;       /* in which it stood while it was read; then: */
 	struct copy copy;          /* its pieces in target->again */
 	uint16_t status;
@@ -43,7 +44,9 @@ bool near_begin(struct target *target, struct walker *w);
 void near_end(struct target *target);
 /* Whether it stood while it was read in this tick. */
 bool near_stood(const struct target *target, const struct thread *t);
-/* Then: what was read and walked, as it was before others were: its stack is in t->seen, in whole, the copy in target->again. */
+/* Whether it slept when this tick began and has not run since, so that whatever was read of it meanwhile is of one instant. Asks the kernel. */
+bool near_slept(const struct target *target, struct thread *t);
+/* Where it stood: what was read and walked, as it was before others were: its stack is in t->seen, in whole, the copy in target->again. */
 void near_recall(struct target *target, struct thread *t, struct walker *w, uint16_t *ret_status);
 /* A thread that has not had the GIL since the tick began stands, too, wherever it is: it is read as such, into t->seen. False: it may have moved. */
 bool near_read_waiting(struct target *target, struct thread *t, struct walker *w, uint16_t *ret_status);

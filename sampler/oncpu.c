@@ -162,8 +162,10 @@ int oncpu_where(struct oncpu *o)
 
 	if (err)
 		return err;
-	if (stat.state != 'R' || (stat.policy != SCHED_OTHER && stat.policy != SCHED_BATCH && stat.policy != SCHED_IDLE))
+	if (stat.state != 'R')
 		return -EAGAIN;
+	if (stat.policy != SCHED_OTHER && stat.policy != SCHED_BATCH && stat.policy != SCHED_IDLE)
+		return -EPERM;
 	return (int)stat.cpu;
 }
 

@@ -39,7 +39,8 @@ void oncpu_release(struct oncpu *o);
 /* Asks the kernel. -ESRCH: the thread is gone. */
 int oncpu_ask(struct oncpu *o, uint64_t now_ns);
 
-/* The CPU that a thread runs on, or is to run on, which makes room for others (not of real time). -EAGAIN: it does not; or another -errno. */
+/* The CPU that a thread runs on, or is to run on, which makes room for others. -EAGAIN: it does neither; -EPERM: it makes no
+ * room, being of real time; or another -errno. */
 int oncpu_where(struct oncpu *o);
 /* How often the kernel gave the thread a CPU: as long as it is the same, a thread that did not run has not run. False: not to be had. */
 bool oncpu_slices(struct oncpu *o, uint64_t *ret_slices);

@@ -156,6 +156,7 @@ static void sample_thread(struct target *target, struct thread *t, struct walker
 	if (err == -EAGAIN) {
 		w->stood = false;
 		err = sample_running(target, t, w, !visited, &status);
+		w->stood = err == 0 && near_slept(target, t);
 	}
 	if (t->shadow)
 		return;

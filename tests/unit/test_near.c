@@ -115,6 +115,21 @@ Test(near, each_tick_is_where_the_target_runs, .timeout = 20)
 	end();
 }
 
+Test(near, who_sleeps_stands_until_it_is_woken, .timeout = 20)
+{
+	begin(false, 4 * NS_PER_MS);
+	cr_expect_not(goes());
+	cr_expect(near_slept(target, &one));
+	target->tick++;
+	cr_expect_not(near_slept(target, &one), "it is not known of this tick");
+	cr_expect_not(goes());
+	kill(child, SIGSTOP); /* to stop it has to run */
+	waitpid(child, NULL, WUNTRACED);
+	cr_expect_not(near_slept(target, &one));
+	near_leave(target);
+	end();
+}
+
 Test(near, visits_end_where_the_budget_does, .timeout = 20)
 {
 	begin(true, NS_PER_MS);
