@@ -175,16 +175,21 @@ static raddr_t readable_to(const struct target *target, raddr_t from)
 	return to;
 }
 
-/* Whether it is on the main thread's stack in a core. */
+/* Whether it is on the main thread's stack in a core; then where that is. */
 static bool is_on_main_stack(const struct target *target, struct stack_search *search)
 {
 	struct unwind_regs regs;
+	raddr_t from, to;
 
 	if (!host_of(&target->remote)->registers(&target->remote, target->proc.pid, &regs) || !unwind_knows(&regs, UNWIND_SP))
 		return false;
-	search->from = regs.values[UNWIND_SP];
-	search->to = readable_to(target, search->from);
-	return search->place >= search->from && search->place < search->to;
+	from = regs.values[UNWIND_SP];
+	to = readable_to(target, from);
+	if (search->place < from || search->place >= to)
+		return false;
+	search->from = from;
+	search->to = to;
+	return true;
 }
 
 /* The thread whose pthread_self() is the next above, in the same mapping: a C library puts that at the end of a thread's stack. */

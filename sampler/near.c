@@ -234,18 +234,20 @@ void near_recall(struct target *target, struct thread *t, struct walker *w, uint
 bool near_read_waiting(struct target *target, struct thread *t, struct walker *w, uint16_t *ret_status)
 {
 	struct look look = {.has_regs = false};
+	struct copy before = t->copy;
+	bool stood;
 
 	if (!still_may_stand(target, t))
 		return false;
 	w->grew = false;
 	w->stands = true; /* whether it is runnable is asked below all the same */
-	if (exact_look_at_standing(target, t, w, &look) != 0 || w->doubted || recheck_stack(target, t, w->now_ns) != 0 || !still_proved(target, t)) {
-		w->stands = false;
+	stood = exact_look_at_standing(target, t, w, &look) == 0 && !w->doubted && t->seen.depth > 0 &&
+		recheck_stack(target, t, w->now_ns) == 0 && still_proved(target, t);
+	w->stands = false;
+	if (!stood || status_of(target, t, w, ret_status) != 0) {
+		t->copy = before; /* of the whole process, which tells of it next */
 		return false;
 	}
-	w->stands = false;
-	if (status_of(target, t, w, ret_status) != 0)
-		return false;
 	special_note(target, t, w, *ret_status);
 	return true;
 }

@@ -237,6 +237,14 @@ static bool take_values(struct target *target, unsigned *tries, uint64_t end_ns)
 	return false;
 }
 
+/* Those whose stacks could not be read, too: nothing is missing silently. */
+static void announce_threads(struct target *target)
+{
+	for (uint32_t i = 0; i < target->thread_count; i++)
+		if (!target->threads[i]->announced && !target->threads[i]->shadow)
+			thread_announce(target, target->threads[i]);
+}
+
 int target_sample_once(struct target *target, struct ring *ring, const struct sampler_options *options,
                        struct values *values, uint64_t patience_ns)
 {
@@ -286,6 +294,7 @@ int target_sample_once(struct target *target, struct ring *ring, const struct sa
 	if (target->codes) {
 		for (uint32_t i = 0; i < target->thread_count; i++)
 			target_name_threads(target, clock_now_ns());
+		announce_threads(target);
 		target_finish(target, clock_now_ns(), TARGET_DETACHED);
 	}
 	/* What has not come is let go when it does, or when this thread ends. */
