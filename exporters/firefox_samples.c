@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A thread's samples in the Firefox Profiler's format. Each is a row of its own as long as there are not too many; then some
- * alike of one run share a row. A row's weight is its time, or, where each sample stands for an interval, their number. */
+ * alike of one run share a row, and their number is its weight. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -13,7 +13,6 @@
 
 struct sample_row {
 	uint64_t t_ns; /* of its first sample, never falling */
-	uint64_t weight_ns;
 	uint32_t node, count;
 	unsigned status;
 };
@@ -25,12 +24,6 @@ struct sample_rows {
 	uint32_t done; /* samples of it */
 	uint64_t t_ns;
 };
-
-/* The weight of a run's first samples: it is spread evenly over them, in whole nanoseconds whose sum is exact. */
-static uint64_t part_of(const struct run *run, uint32_t samples)
-{
-	return (uint64_t)((unsigned __int128)run->weight_ns * samples / run->count);
-}
 
 static bool next_row(struct sample_rows *rows, struct sample_row *ret_row)
 {
@@ -51,7 +44,6 @@ static bool next_row(struct sample_rows *rows, struct sample_row *ret_row)
 		                               .node = run->node,
 		                               .status = run->status,
 		                               .count = left < rows->row_samples ? left : rows->row_samples};
-		ret_row->weight_ns = part_of(run, rows->done + ret_row->count) - part_of(run, rows->done);
 		rows->done += ret_row->count;
 		return true;
 	}
@@ -144,42 +136,11 @@ static void write_cpu_column(struct sample_rows rows, struct writer *to)
 	free(shares);
 }
 
-/* Whether samples stand for an interval each, which is what they are without weights. */
-static bool are_even(const struct profile *profile, const struct thread_tree *thread)
-{
-	for (size_t i = 0; i < thread->run_count; i++)
-		if (thread->runs[i].weight_ns != thread->runs[i].count * profile->interval_ns)
-			return false;
-	return true;
-}
-
-/* Samples behind missed ticks, or at a random point of their interval, have the time since the one before. */
-static void write_weights(const struct profile *profile, struct sample_rows rows, struct writer *to)
-{
-	bool even = are_even(profile, rows.thread) || profile_weight(profile) == VALUE_SAMPLES;
-	struct sample_row row;
-
-	writer_puts(to, ",\n\"weight\":");
-	if (even && rows.row_samples == 1) {
-		writer_puts(to, "null,\"weightType\":\"samples\"");
-		return;
-	}
-	writer_putc(to, '[');
-	for (bool first = true; next_row(&rows, &row) && !to->err; first = false) {
-		if (even) {
-			json_item(to, first, row.count);
-			continue;
-		}
-		writer_puts(to, first ? "" : ",");
-		json_decimal(to, row.weight_ns, 6);
-	}
-	writer_printf(to, "],\"weightType\":\"%s\"", even ? "samples" : "tracing-ms");
-}
-
 void firefox_write_samples(const struct profile *profile, const struct thread_tree *thread, uint64_t base_ns,
                            uint32_t row_samples, struct writer *to)
 {
-	struct sample_rows start = {.thread = thread, .row_samples = row_samples};
+	struct sample_rows start = {.thread = thread, .row_samples = row_samples}, rows = start;
+	struct sample_row row;
 	uint64_t count;
 
 	writer_putc(to, '{');
@@ -187,6 +148,14 @@ void firefox_write_samples(const struct profile *profile, const struct thread_tr
 	write_time_column(start, base_ns, to);
 	if (profile_has(profile, VALUE_CPU))
 		write_cpu_column(start, to);
-	write_weights(profile, start, to);
-	writer_printf(to, ",\"length\":%" PRIu64 "}", count);
+	writer_puts(to, ",\n\"weight\":");
+	if (row_samples > 1) {
+		writer_putc(to, '[');
+		for (bool first = true; next_row(&rows, &row) && !to->err; first = false)
+			json_item(to, first, row.count);
+		writer_putc(to, ']');
+	} else {
+		writer_puts(to, "null");
+	}
+	writer_printf(to, ",\"weightType\":\"samples\",\"length\":%" PRIu64 "}", count);
 }

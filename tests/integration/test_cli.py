@@ -187,7 +187,7 @@ class NoTarget(cli.Folder):
                 self.assertTrue(sudo.startswith("    sudo "), sudo)
                 self.assertEqual(shlex.split(sudo)[-len(command):], [str(word) for word in command])
             self.assertEqual(os.listdir(self.folder), [])
-            self.assertIn(target.state(), "RS")
+            self.assertIn(target.state(), "RSD")
 
     @support.need_root
     @support.needs_python

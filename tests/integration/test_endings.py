@@ -69,7 +69,7 @@ class Endings(cli.Folder):
             process.stderr.close()
             os.close(reader)
         self.assertEqual(os.listdir(self.folder), [])
-        self.assertIn(self.target.state(), "RS")
+        self.assertIn(self.target.state(), "RSD")
 
     def test_reader_that_goes_away(self):
         reader, writer = os.pipe()

@@ -80,7 +80,7 @@ class Native(unittest.TestCase):
         """(verdict, profile) of a program that computes."""
         with native.target(python, program, *args) as target:
             profile, summary = native.profile(target, seconds, *options)
-            self.assertIn(target.state(), "RS")
+            self.assertIn(target.state(), "RSD")
             verdict = self.assert_possible(native.grammar(target, program), profile, summary)
         return verdict, profile
 

@@ -70,10 +70,11 @@ class Outputs(cli.Folder):
         with gzip.open(self.path("by-shell.gz")) as file:
             self.assertGreater(cli.samples(file.read()), 0)
         os.mkfifo(self.path("fifo"))
-        reader = subprocess.Popen(["cat", "fifo"], cwd=self.folder, stdout=subprocess.PIPE)
+        reader = subprocess.Popen("cat fifo >got", shell=True, cwd=self.folder)  # no pipe, that could be full before sampled ends
         self.assertEqual(self.sampled(*command, "-o", "fifo").stdout, b"fifo\n")
-        self.assertGreater(cli.samples(reader.communicate(timeout=30)[0]), 0)
-        self.assertEqual(sorted(os.listdir(self.folder)), ["by-shell.gz", "done", "fifo"])
+        self.assertEqual(reader.wait(timeout=support.PATIENCE_S), 0)
+        self.assertGreater(cli.samples_in(self.path("got")), 0)
+        self.assertEqual(sorted(os.listdir(self.folder)), ["by-shell.gz", "done", "fifo", "got"])
         self.assert_error(self.sampled("attach", self.target.pid, "--record", "/dev/null"), cli.FAILED, "a recording is a regular file")
         self.assert_error(self.sampled("attach", self.target.pid, "-f", "text", "-f", "svg", "-o", "/dev/null"), cli.USAGE,
                           "-o /dev/null: a stream takes one format only")

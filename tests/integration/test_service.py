@@ -123,7 +123,7 @@ class Kept(unittest.TestCase):
             self.assertTrue(service.is_sampled(target.pid))
             self.assertEqual(service.stop(), 0, service.said())
             self.assertFalse(os.path.exists(service.socket))
-            self.assertIn(target.state(), "RS")
+            self.assertIn(target.state(), "RSD")
 
     def test_the_minute_before(self):
         """--last, --from and --to, of a process that is not there any more as well."""

@@ -60,7 +60,7 @@ class Stacks(unittest.TestCase):
         with support.Target(python, "parked.py") as target:
             done = support.sampled("dump", target.pid, "--json")
             self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertIn(target.state(), "RS", "the target goes on")
+            self.assertIn(target.state(), "RSD", "the target goes on")
         got = {
             thread["tid"]: (thread["name"], [(frame["name"], frame["file"], frame["line"]) for frame in thread["frames"]])
             for thread in json.loads(done.stdout)["threads"]
@@ -104,7 +104,7 @@ class Stacks(unittest.TestCase):
             finally:
                 process.kill()
                 process.communicate()
-            self.assertIn(target.state(), "RS", "the target goes on")
+            self.assertIn(target.state(), "RSD", "the target goes on")
         told, got, counts = truth(target), {}, {}
         for line in support.parse_collapsed(out):
             if line.tid in told:
@@ -136,7 +136,7 @@ class Stacks(unittest.TestCase):
         with support.Target(python, "churn.py") as target:
             done = support.sampled("attach", target.pid, "-d", "3", "-r", "1000", "-f", "collapsed", "-o", "-")
             self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertIn(target.state(), "RS")
+            self.assertIn(target.state(), "RSD")
         seen = 0
         for line in support.parse_collapsed(done.stdout):
             names = [name for name, _file, _line in line.frames]

@@ -199,7 +199,7 @@ class Waits(Stops):
         with stopping.target("waiting", milliseconds) as target:
             try:
                 facts = self.attach(target, mode, seconds)
-                self.assertIn(target.state(), "RS")
+                self.assertIn(target.state(), "RSD")
                 return sum(target.counted(row) for row in (1, 2, 3)), sum(target.counted(row, 1) for row in (1, 2, 3)), facts
             finally:
                 subprocess.run(["ipcrm", "-s", str(target.counted(2, 2))], check=False, stderr=subprocess.DEVNULL)

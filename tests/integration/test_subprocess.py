@@ -57,7 +57,7 @@ class Subprocesses(unittest.TestCase):
                 "attach", target.pid, "--subprocesses", "-d", "6", "-r", "500", "-f", "collapsed", "-o", "-"
             )
             self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertIn(target.state(), "RS")
+            self.assertIn(target.state(), "RSD")
             lines = support.parse_collapsed(done.stdout)
         short = {line.pid for line in lines for frame in line.frames if frame[0] == "short_lived"}
         self.assertTrue(short, "short-lived children that were seen")

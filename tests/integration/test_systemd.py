@@ -207,7 +207,7 @@ class Service(unittest.TestCase):
         support.wait_until(lambda: self.pid("sampled") not in (0, pid), "another in its place: " + self.machine.journal("sampled"))
         self.assertEqual(self.machine.show("sampled", "NRestarts"), {"NRestarts": "1"})
         support.wait_until(lambda: self.target in self.listed(), "the target is profiled again")
-        self.assertIn(self.state_of(self.target), "RS")
+        self.assertIn(self.state_of(self.target), "RSD")
 
     def state_of(self, pid):
         return re.search(r"(?m)^State:\t(\S)", self.machine.run("cat", "/proc/%d/status" % pid).stdout).group(1)
@@ -216,7 +216,7 @@ class Service(unittest.TestCase):
         self.machine.run("systemctl", "stop", "sampled")
         self.assertEqual(self.machine.show("sampled", "ActiveState", "Result"), {"ActiveState": "inactive", "Result": "success"})
         self.assertNotEqual(self.machine.run("test", "-e", "/run/sampled", check=False).returncode, 0)
-        self.assertIn(self.state_of(self.target), "RS")
+        self.assertIn(self.state_of(self.target), "RSD")
 
     def test_the_sender_takes_what_is_spooled(self):
         self.machine.start_units("sampled-push")

@@ -115,7 +115,7 @@ class Weights(cli.Folder):
             self.assertEqual(self.stacks(chosen)[0], {("a",): 1, ("a", "b"): 1}, name)
         done = self.sampled("convert", path, "-o", "x.collapsed", "--value", "Ir")
         self.assertEqual(done.returncode, cli.USAGE)
-        self.assertIn(b"it has no value Ir; its values: samples wall", done.stderr)
+        self.assertIn(b"it has no value Ir; its values: records wall", done.stderr)
 
     def test_what_cannot_be_added_is_refused(self):
         counts, time = self.write("c.collapsed", "a;only_in_counts 100\n"), self.write("w.speedscope.json", ROWS)

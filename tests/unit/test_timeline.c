@@ -263,7 +263,6 @@ Test(firefox, many_samples)
 	for (int i = 0; i < 10; i++) {
 		built_sample(p, t, i % 2 ? f : 0, 4001, 0);
 		p->threads[t].runs[i].count = RUN_COUNT_MAX;
-		p->threads[t].runs[i].weight_ns = RUN_COUNT_MAX * UINT64_C(1000000);
 	}
 	text = written(p, "firefox", &(struct export_options){0});
 	at = strstr(text, "\"weight\":[");
