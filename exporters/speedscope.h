@@ -39,6 +39,13 @@ struct speedscope_value {
 	uint64_t count;
 };
 
+/* A sample, or a stretch of time between events, where time order is asked for. */
+struct speedscope_moment {
+	uint32_t profile, node;
+	uint64_t count;
+	double weight;
+};
+
 struct speedscope_profile {
 	enum speedscope_unit unit;
 	uint32_t name, process, thread; /* texts, plus 1; 0: none */
@@ -47,6 +54,7 @@ struct speedscope_profile {
 	bool is_main;
 	bool is_cpu;  /* not its samples: the CPU time of a thread that has another profile */
 	bool counted; /* its counts were given */
+	bool unordered; /* one of ours without runs: its rows are the tree's nodes */
 	uint64_t tid;
 	int64_t interpreter;
 };
@@ -82,6 +90,10 @@ struct speedscope { /* all zero: empty */
 	bool has_time;
 	double row_weight; /* of its first row */
 	bool is_uneven;    /* its rows weigh differently, or it has events: they are no samples */
+
+	bool keeps_moments;
+	struct buf moments; /* struct speedscope_moment, of all profiles, by profile and time */
+	size_t first_moment; /* of the profile that is being read */
 
 	bool uncounted; /* of all profiles: some has rows that are no samples, and no counts (struct profile) */
 	uint64_t bad_weights, cut_stacks, left_open;

@@ -8,6 +8,8 @@
 
 #include "exporters/speedscope.h"
 
+static const double unit_factors[] = {1, 1, 1e3, 1e6, 1e9, 1}; /* by enum speedscope_unit; of times to nanoseconds */
+
 struct built {
 	uint32_t *symbols; /* of each frame */
 	uint32_t *threads; /* of each node */
@@ -68,8 +70,7 @@ static uint32_t add_thread(struct speedscope *s, struct builder *to, const struc
 static void add_values(const struct speedscope_profile *profile, uint32_t place, const struct speedscope_value *value,
                        struct builder *to, uint32_t thread, uint32_t node)
 {
-	static const double factors[] = {1, 1, 1e3, 1e6, 1e9, 1};
-	double weight = round(value->weight * factors[profile->unit]);
+	double weight = round(value->weight * unit_factors[profile->unit]);
 	uint64_t whole = weight < 0x1p63 ? (uint64_t)weight : UINT64_C(1) << 63, values[VALUE_COUNT] = {0};
 
 	values[VALUE_SAMPLES] = profile->unit == UNIT_NONE && !profile->counted ? whole : value->count;
@@ -78,12 +79,47 @@ static void add_values(const struct speedscope_profile *profile, uint32_t place,
 	builder_add(to, thread, node, values);
 }
 
+/* Whether rows of all threads are in the order of time, and last some. */
+static bool is_timed(const struct speedscope *s)
+{
+	const struct speedscope_profile *profiles = (const struct speedscope_profile *)(void *)s->profiles.data;
+
+	for (size_t i = 0; i < s->profiles.bytes / sizeof(*profiles); i++)
+		if (!profiles[i].is_cpu && (profiles[i].unordered || profiles[i].unit == UNIT_NONE || profiles[i].unit == UNIT_BYTES))
+			return false;
+	return s->keeps_moments;
+}
+
+static void add_moments(const struct speedscope *s, struct builder *to, const struct built *built)
+{
+	const struct speedscope_profile *profiles = (const struct speedscope_profile *)(void *)s->profiles.data;
+	const struct speedscope_moment *moments = (const struct speedscope_moment *)(void *)s->moments.data;
+	uint64_t now_ns = 1; /* 0 is no time */
+
+	builder_set_start(to, now_ns);
+	for (size_t i = 0; i < s->moments.bytes / sizeof(*moments); i++) {
+		double weight_ns = round(moments[i].weight * unit_factors[profiles[moments[i].profile].unit]);
+		uint64_t values[VALUE_COUNT] = {0};
+
+		if (profiles[moments[i].profile].is_cpu)
+			continue;
+		if (i == 0 || moments[i].profile != moments[i - 1].profile)
+			now_ns = 1;
+		values[VALUE_WALL] = weight_ns < 0x1p61 - (double)now_ns ? (uint64_t)weight_ns : 0;
+		now_ns += values[VALUE_WALL];
+		if (moments[i].count > 0)
+			builder_run(to, built->threads[moments[i].node], built->nodes[moments[i].node], now_ns, now_ns,
+			            moments[i].count, values[VALUE_WALL], STATUS_UNKNOWN);
+	}
+}
+
 static int add_nodes(struct speedscope *s, struct builder *to, struct built *built, struct fault *fault)
 {
 	const struct speedscope_profile *profiles = (const struct speedscope_profile *)(void *)s->profiles.data;
 	const struct speedscope_frame *frames = (const struct speedscope_frame *)(void *)s->frames.data;
 	size_t frame_count = s->frames.bytes / sizeof(*frames);
 	uint32_t profile = 0;
+	bool timed = is_timed(s);
 
 	for (uint32_t i = 0; i < s->nodes.count; i++) {
 		struct pair node = pair_set_get(&s->nodes, i);
@@ -102,9 +138,14 @@ static int add_nodes(struct speedscope *s, struct builder *to, struct built *bui
 			built->nodes[i] = builder_child(to, built->threads[i], built->nodes[node.a],
 			                                built->symbols[node.b], frames[node.b].line);
 		}
-		add_values(&profiles[profile], built->values[profile], speedscope_value_of(s, i), to, built->threads[i],
-		           built->nodes[i]);
+		if (!timed || profiles[profile].is_cpu)
+			add_values(&profiles[profile], built->values[profile], speedscope_value_of(s, i), to, built->threads[i],
+			           built->nodes[i]);
 	}
+	if (timed)
+		add_moments(s, to, built);
+	else if (builder_wants_time(to))
+		return fault_set(fault, -EINVAL, "a recording (.sampled) has it", "this speedscope file holds no time order, so this cannot be done with it");
 	return 0;
 }
 

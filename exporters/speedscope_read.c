@@ -63,6 +63,7 @@ enum key {
 	KEY_TID,
 	KEY_MAIN,
 	KEY_CPU,
+	KEY_ORDERED,
 	KEY_THREAD,
 	KEY_TYPE,
 	KEY_AT,
@@ -78,7 +79,7 @@ static const char *const key_names[KEYS] = {
 	[KEY_PID] = "pid",       [KEY_PROCESS] = "process", [KEY_INTERPRETER] = "interpreter",
 	[KEY_TID] = "tid",       [KEY_MAIN] = "main",       [KEY_THREAD] = "thread",
 	[KEY_TYPE] = "type",     [KEY_AT] = "at",           [KEY_FRAME] = "frame",
-	[KEY_CPU] = "cpu",
+	[KEY_CPU] = "cpu",       [KEY_ORDERED] = "ordered",
 };
 
 struct reading {
@@ -316,6 +317,8 @@ static int on_boolean(void *context, int value)
 		r->file.profile->is_main = value;
 	if (here(r) == IN_IDENTITY && r->key == KEY_CPU)
 		r->file.profile->is_cpu = value;
+	if (here(r) == IN_IDENTITY && r->key == KEY_ORDERED)
+		r->file.profile->unordered = !value;
 	if (here(r) == IN_STACK || here(r) == IN_WEIGHTS || here(r) == IN_COUNTS || here(r) == IN_SAMPLES)
 		return malformed(r, "something else stands where a number should");
 	return go_on(r, 0);
@@ -359,6 +362,7 @@ int speedscope_read(struct input *from, struct builder *to, struct fault *fault)
 		return fault_set(fault, -ENOMEM, "", "out of memory");
 	}
 	r->fault = fault;
+	r->file.keeps_moments = builder_keeps_runs(to) || builder_wants_time(to);
 	err = json_parse(from, parser, &r->moved, NULL, fault);
 	if (!err && (!r->has_frames || !r->has_profiles))
 		err = fault_set(fault, -EPROTO, "", "it has no \"%s\"", r->has_frames ? "profiles" : "frames");

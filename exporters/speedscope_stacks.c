@@ -38,6 +38,7 @@ void speedscope_release(struct speedscope *s)
 	buf_release(&s->values);
 	buf_release(&s->profiles);
 	buf_release(&s->rows);
+	buf_release(&s->moments);
 	buf_release(&s->weights.early);
 	buf_release(&s->counts.early);
 }
@@ -92,6 +93,7 @@ int speedscope_begin(struct speedscope *s, struct fault *fault)
 		return no_memory(fault);
 	s->profile = (struct speedscope_profile *)(void *)s->profiles.data + index;
 	s->rows.bytes = 0;
+	s->first_moment = s->moments.bytes / sizeof(struct speedscope_moment);
 	s->row_count = 0;
 	s->has_rows = s->has_time = s->is_uneven = false;
 	s->row_weight = 0;
@@ -184,6 +186,18 @@ static int keep_early(struct speedscope_column *column, double value, struct fau
 	return column->early.err ? no_memory(fault) : 0;
 }
 
+/* The i-th of the profile at hand, made with those before it when it is new; NULL: none are kept, or no memory (moments.err). */
+static struct speedscope_moment *moment_at(struct speedscope *s, uint64_t i)
+{
+	struct speedscope_moment none = {.profile = (uint32_t)(s->profiles.bytes / sizeof(struct speedscope_profile)) - 1, .count = 1};
+
+	while (s->keeps_moments && !s->moments.err && s->moments.bytes / sizeof(none) <= s->first_moment + i)
+		buf_add(&s->moments, &none, sizeof(none));
+	return s->keeps_moments && !s->moments.err
+	               ? (struct speedscope_moment *)(void *)s->moments.data + s->first_moment + i
+	               : NULL;
+}
+
 /* Of the sample that the column's next number belongs to. *ret_value NULL: the number is kept until the samples come, or it is none that can be,
  * from 0 to below `limit`, which is counted. */
 static int next_value(struct speedscope *s, struct speedscope_column *column, double number, double limit,
@@ -208,10 +222,16 @@ static int next_value(struct speedscope *s, struct speedscope_column *column, do
 int speedscope_weight(struct speedscope *s, double weight, struct fault *fault)
 {
 	struct speedscope_value *value;
+	struct speedscope_moment *moment;
 	int err = next_value(s, &s->weights, weight, 1e18, &value, fault);
 
 	if (!value)
 		return err;
+	moment = moment_at(s, s->weights.taken - 1);
+	if (moment) {
+		moment->node = (uint32_t)(value - speedscope_value_of(s, 0));
+		moment->weight = weight;
+	}
 	value->weight += weight;
 	if (s->row_weight == 0)
 		s->row_weight = weight;
@@ -223,10 +243,15 @@ int speedscope_weight(struct speedscope *s, double weight, struct fault *fault)
 int speedscope_count(struct speedscope *s, double count, struct fault *fault)
 {
 	struct speedscope_value *value;
+	struct speedscope_moment *moment;
 	int err = next_value(s, &s->counts, count, 1e15, &value, fault);
 
-	if (value)
-		value->count += (uint64_t)count;
+	if (!value)
+		return err;
+	value->count += (uint64_t)count;
+	moment = moment_at(s, s->counts.taken - 1);
+	if (moment)
+		moment->count = (uint64_t)count;
 	return err;
 }
 
@@ -247,12 +272,19 @@ int speedscope_samples_end(struct speedscope *s, struct fault *fault)
 int speedscope_event(struct speedscope *s, const struct speedscope_event *event, struct fault *fault)
 {
 	double passed = s->has_time ? event->at - s->at_time : 0;
+	struct speedscope_moment *moment;
 
 	if (!event->has_at || !event->has_frame || (event->type != 'O' && event->type != 'C'))
 		return fault_set(fault, -EPROTO, "", "an event has no time, no frame or no type that is known");
 	if (!(passed >= 0))
 		return fault_set(fault, -EPROTO, "", "an event lies before the one in front of it");
 	s->is_uneven = true;
+	moment = passed > 0 ? moment_at(s, s->moments.bytes / sizeof(*moment) - s->first_moment) : NULL;
+	if (moment) { /* without a stack time passes all the same */
+		moment->node = s->at;
+		moment->weight = passed < 1e18 ? passed : 0;
+		moment->count = s->at != s->profile->root;
+	}
 	if (s->at != s->profile->root && passed > 0) {
 		speedscope_value_of(s, s->at)->weight += passed < 1e18 ? passed : 0;
 		speedscope_value_of(s, s->at)->count++;
@@ -276,6 +308,8 @@ int speedscope_event(struct speedscope *s, const struct speedscope_event *event,
 
 int speedscope_end(struct speedscope *s, struct fault *fault)
 {
+	if (s->moments.err)
+		return no_memory(fault);
 	if (s->weights.early.bytes && !s->has_rows)
 		return fault_set(fault, -EPROTO, "", "a profile has weights and no samples");
 	if (s->has_rows && s->weights.taken != s->row_count)

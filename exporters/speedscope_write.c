@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* speedscope's own format (file-format-schema.json in its package): one "sampled" profile a thread. With runs its rows are in
  * the order of time, runs of one stack joined; without, they are the tree's nodes. Beyond the schema, which allows it, there
- * are the facts ("sampled"), who the thread is ("sampled" of a profile), and how many samples a row stands for ("counts");
+ * are the facts ("sampled"), who the thread is and whether its rows are in the order of time ("sampled" of a profile), and how many samples a row stands for ("counts");
  * and where there is CPU time, behind all threads, a profile of that for each ("cpu" in who it is; its rows stand for no samples):
  * speedscope passes over them, our reader (speedscope_read.c) does not. */
 #include <errno.h>
@@ -172,7 +172,7 @@ static const char *unit_of(const struct profile *profile)
 }
 
 static void write_identity(const struct profile *profile, const struct thread_tree *thread, bool is_cpu,
-                           struct writer *to)
+                           bool is_ordered, struct writer *to)
 {
 	const struct process *process = &profile->processes[thread->process];
 
@@ -184,7 +184,7 @@ static void write_identity(const struct profile *profile, const struct thread_tr
 		writer_puts(to, ",\"thread\":");
 		writer_json_string(to, thread->name);
 	}
-	writer_puts(to, is_cpu ? ",\"cpu\":true},\n" : "},\n");
+	writer_puts(to, is_cpu ? ",\"cpu\":true},\n" : is_ordered ? "},\n" : ",\"ordered\":false},\n");
 }
 
 static void write_rows(struct rows rows, struct stack_text *stack, struct writer *to)
@@ -240,7 +240,7 @@ static void write_thread(const struct profile *profile, const struct thread_tree
 		json_string_of(to, &name);
 		writer_printf(to, ",\"unit\":\"%s\",\"startValue\":0,\"endValue\":%" PRIu64 ",\n",
 		              is_cpu ? "nanoseconds" : unit_of(profile), total);
-		write_identity(profile, thread, is_cpu, to);
+		write_identity(profile, thread, is_cpu, rows.by_runs, to);
 		write_rows(rows, &stack, to);
 	}
 	stack_text_release(&stack);

@@ -145,6 +145,51 @@ Test(speedscope, cpu_time_is_a_second_profile)
 	built_free(p);
 }
 
+static int parse_in_order(const char *text, struct profile **ret_profile, struct fault *fault)
+{
+	static const struct builder_options options = {.memory_max_bytes = 1 << 28, .runs = true};
+
+	return read_as(ret_profile, "speedscope", text, strlen(text), &options, fault);
+}
+
+/* Samples of a time, or events, are in its order: in whatever order the columns come. Other units have none, nor have our own rows by the tree. */
+Test(speedscope, time_order_is_read)
+{
+	static const char *const samples[] = {
+		"\"samples\":[[0],[0,1],[0]],\"weights\":[2,3,4],\"counts\":[1,2,3]",
+		"\"weights\":[2,3,4],\"counts\":[1,2,3],\"samples\":[[0],[0,1],[0]]",
+		"\"counts\":[1,2,3],\"samples\":[[0],[0,1],[0]],\"weights\":[2,3,4]",
+		"\"events\":[{\"type\":\"O\",\"frame\":0,\"at\":5},{\"type\":\"O\",\"frame\":1,\"at\":7},{\"type\":\"C\",\"frame\":1,\"at\":10},"
+		"{\"type\":\"C\",\"frame\":0,\"at\":14}]"};
+	static const uint64_t counts[] = {1, 2, 3};
+	struct profile *p;
+	struct fault fault;
+	char text[1024];
+
+	for (size_t i = 0; i < 4; i++) {
+		snprintf(text, sizeof(text), "{" FRAMES ",\"profiles\":[{\"unit\":\"milliseconds\",%s}]}", samples[i]);
+		cr_assert_eq(parse_in_order(text, &p, &fault), 0, "%s", fault.why);
+		cr_assert_eq(p->threads[0].run_count, 3);
+		for (int run = 0; run < 3; run++) {
+			cr_assert_eq(p->threads[0].runs[run].weight_ns, (uint64_t)(run + 2) * 1000000);
+			cr_assert_eq(p->threads[0].runs[run].count, i < 3 ? counts[run] : 1);
+		}
+		cr_assert_eq(p->threads[0].runs[0].node, p->threads[0].runs[2].node);
+		cr_assert_eq(p->threads[0].runs[2].t_first_ns - p->threads[0].runs[0].t_first_ns, 7000000);
+		cr_assert_eq(profile_sum(p, VALUE_WALL), 9000000);
+		cr_assert_eq(profile_sum(p, VALUE_SAMPLES), i < 3 ? 6 : 3);
+		profile_free(p);
+	}
+	snprintf(text, sizeof(text), "{" FRAMES ",\"profiles\":[{\"unit\":\"bytes\",%s}]}", samples[0]);
+	cr_assert_eq(parse_in_order(text, &p, &fault), -EINVAL);
+	cr_assert(strstr(fault.why, "no time order"), "%s", fault.why);
+	snprintf(text, sizeof(text), "{" FRAMES ",\"profiles\":[{\"unit\":\"seconds\",\"sampled\":{\"ordered\":false},%s}]}", samples[0]);
+	cr_assert_eq(parse_in_order(text, &p, &fault), -EINVAL);
+	p = parsed(text);
+	cr_assert_eq(profile_sum(p, VALUE_WALL), UINT64_C(9000000000));
+	profile_free(p);
+}
+
 Test(speedscope, hostile_names_come_back)
 {
 	static const char *const names[] = {"</script>", "\"\\\n\x01",
