@@ -100,7 +100,7 @@ class Parca(pushing.Pushing):
     def test_totals_of_run(self):
         program = "import time\nwhile time.process_time() < 1.5: sum(range(100))"
         with self.server() as url:
-            done = self.sampled("run", "-f", "pprof", "-o", self.path("own.pb.gz"), "--push", url, "--push-type", "parca", "-q", "--",
+            done = self.sampled("run", "-r", "1000", "-f", "pprof", "-o", self.path("own.pb.gz"), "--push", url, "--push-type", "parca", "-q", "--",
                                 *support.newest().argv, "-c", program)
             self.assertEqual((done.returncode, done.stderr), (0, b""))
             found = profiles.strict("pprof", DESCRIPTORS, self.path("own.pb.gz"))
