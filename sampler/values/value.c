@@ -109,7 +109,7 @@ static int read_name(struct value_reader *v, raddr_t from, char *to, size_t room
 	to[got] = '\0';
 	bytes = strlen(to);
 	for (size_t i = 0; i < bytes; i++)
-		if (to[i] >= 0 && to[i] < ' ')
+		if ((unsigned char)to[i] < ' ')
 			to[i] = '?';
 	v->hash = hash_bytes(v->hash, to, bytes);
 	return 0;
