@@ -99,10 +99,11 @@ static char **copy_words(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+	static char **typed;
 	const char *name = argc > 1 ? argv[1] : NULL;
-	char **typed = copy_words(argc, argv);
 
 	signals_block_all();
+	typed = copy_words(argc, argv);
 	if (terminal_guard_descriptors())
 		return EXIT_FAILED;
 	limits_raise_files();
