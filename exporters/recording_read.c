@@ -148,7 +148,7 @@ static void set_times(struct reader *r)
 {
 	struct profile *p = builder_profile(r->to);
 	uint64_t attached_ns = r->tally[5], first_ns = r->tally[6], last_ns = r->tally[7], from_ns, to_ns,
-		 last_facts_ns = 0;
+		 start_ns, last_facts_ns = 0;
 
 	for (uint32_t i = 0; i < COUNT(r->processes, struct read_process); i++) {
 		struct rec_facts facts = facts_of(process_at(r, i));
@@ -165,9 +165,12 @@ static void set_times(struct reader *r)
 	last_ns = r->mark_ns ? r->mark_ns : last_ns;
 	last_ns = last_ns > first_ns ? last_ns : first_ns;
 	builder_window(r->to, &from_ns, &to_ns);
-	if (to_ns && first_ns + to_ns < last_ns)
-		last_ns = first_ns + to_ns;
-	p->t_start_ns = first_ns + from_ns < last_ns ? first_ns + from_ns : last_ns;
+	/* A window is counted from the first run on, as its samples are. */
+	start_ns = r->base_ns > first_ns ? r->base_ns : first_ns;
+	if (to_ns && start_ns + to_ns < last_ns)
+		last_ns = start_ns + to_ns;
+	start_ns = from_ns ? start_ns + from_ns : first_ns;
+	p->t_start_ns = start_ns < last_ns ? start_ns : last_ns;
 	p->t_end_ns = last_ns;
 	p->wall_start_ns = p->t_start_ns + r->realtime_offset_ns;
 }
