@@ -191,7 +191,7 @@ static enum firefox_category category_of(const struct symbol *symbol)
 		return FIREFOX_PYTHON;
 	if (symbol->kind == FRAME_NATIVE)
 		return FIREFOX_NATIVE;
-	return strcmp(symbol->name, "<GC>") == 0 ? FIREFOX_GC : FIREFOX_OTHER;
+	return strcmp(symbol->name, "<GC>") == 0 || strcmp(symbol->name, "<shutdown>") == 0 ? FIREFOX_GC : FIREFOX_OTHER;
 }
 
 static void write_frames(struct firefox *f, struct tables *t)

@@ -99,6 +99,7 @@ static int place(struct pyproc *proc, const struct image *image, struct fault *f
 		proc->collecting = image->collecting;
 	} else {
 		proc->interp_head = in_runtime(image, abi->runtime.interpreters);
+		proc->finalizing = in_runtime(image, abi->runtime.finalizing);
 		proc->gil_current = in_runtime(image, abi->runtime.tstate_current);
 		proc->gil = in_runtime(image, abi->runtime.gil);
 		proc->collecting = in_runtime(image, abi->runtime.collecting);

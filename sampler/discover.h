@@ -19,6 +19,7 @@ struct pyproc {
 	struct pyabi abi;      /* validated */
 	raddr_t runtime;       /* _PyRuntime; 0 in 3.6 */
 	raddr_t interp_head;   /* address of the pointer to the newest interpreter, all versions */
+	raddr_t finalizing;    /* address of the pointer that is set as the program ends; 3.6: 0 */
 	raddr_t gil_current;   /* address of the holder's pointer: 3.6 to 3.11; else 0 */
 	raddr_t gil;           /* the GIL's struct, to 3.11; 3.12+ 0: each interpreter points to its own */
 	raddr_t collecting;    /* address of the i32, to 3.8; else 0 */

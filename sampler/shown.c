@@ -152,8 +152,10 @@ uint32_t shown_frames(const struct shown *s, uint32_t i, uint64_t now_ns, struct
 
 uint32_t shown_tail(const struct shown *s, struct frame *to)
 {
+	const struct target *target = s->target;
+
 	if (s->tail)
-		*to = special(s->target->gc_symbol);
+		*to = special(target->shuts_down && s->stack->depth == 0 ? target->shutdown_symbol : target->gc_symbol);
 	return s->tail;
 }
 

@@ -69,6 +69,16 @@ static void note_collector(const struct target *target, struct thread *t, uint16
 	}
 }
 
+/* What an interpreter that ends collects is no garbage of the program's: it has no frame any more. */
+static void note_shutdown(struct target *target, const struct thread *t, uint16_t status)
+{
+	uint64_t ending;
+
+	if (!(status & STATUS_GC) || t->seen.depth > 0 || target->shuts_down || !target->proc.finalizing)
+		return;
+	target->shuts_down = remote_read_u64(&target->remote, target->proc.finalizing, &ending) == 0 && ending != 0;
+}
+
 bool special_can_collect(const struct target *target, const struct thread *t, raddr_t starter)
 {
 	for (uint32_t i = 0; i + 1 < t->seen.depth; i++)
@@ -86,4 +96,5 @@ void special_note(struct target *target, struct thread *t, const struct walker *
 		note_opcode(target, t);
 	if (w->abi->interp.gc_frame != ABSENT && (t->collects || (status & STATUS_GC)))
 		note_collector(target, t, status);
+	note_shutdown(target, t, status);
 }

@@ -94,10 +94,11 @@ bool target_is_execed(const struct target *target)
 static int name_special(struct target *target)
 {
 	target->gc_symbol = symtab_special(target->symbols, "<GC>");
+	target->shutdown_symbol = symtab_special(target->symbols, "<shutdown>");
 	target->truncated_symbol = symtab_special(target->symbols, "<truncated>");
 	target->unreadable_symbol = symtab_special(target->symbols, "<unreadable>");
 	target->cut_symbol = symtab_special(target->symbols, "<cut>");
-	if (!target->gc_symbol || !target->truncated_symbol || !target->unreadable_symbol || !target->cut_symbol)
+	if (!target->gc_symbol || !target->shutdown_symbol || !target->truncated_symbol || !target->unreadable_symbol || !target->cut_symbol)
 		return -ENOMEM;
 	if (target->options->native == NATIVE_MARKS) {
 		target->native_symbol = symtab_special(target->symbols, "<native>");
@@ -149,6 +150,7 @@ void target_finish(struct target *target, uint64_t now_ns, enum target_event eve
 	codes_free(target->codes);
 	target->codes = NULL;
 	symtab_unref(target->symbols, target->gc_symbol);
+	symtab_unref(target->symbols, target->shutdown_symbol);
 	symtab_unref(target->symbols, target->truncated_symbol);
 	symtab_unref(target->symbols, target->unreadable_symbol);
 	symtab_unref(target->symbols, target->cut_symbol);

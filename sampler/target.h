@@ -87,7 +87,8 @@ struct target {
 	uint64_t passed_ticks, passed_ns; /* of ticks since the beginning */
 	uint64_t t_looked_ns;             /* when some of the still ones were last looked at */
 	uint32_t look_next;
-	uint32_t gc_symbol, truncated_symbol, unreadable_symbol, native_symbol, cut_symbol; /* special frames */
+	uint32_t gc_symbol, shutdown_symbol, truncated_symbol, unreadable_symbol, native_symbol, cut_symbol; /* special frames */
+	bool shuts_down;          /* the main thread was seen to collect what is left, its last frame gone */
 	uint32_t *opcode_symbols; /* owned; of each opcode, 0: not met yet. NULL: not asked for */
 	struct values *values;    /* of variables, which are read with the stacks (dump); NULL: they are not asked for. Not owned */
 	raddr_t none;             /* the object None; 0: not met yet */

@@ -49,6 +49,7 @@ static const struct published {
 	const struct words *within; /* sizes of its structure; NULL: not to be compared */
 	struct words word;
 } published[] = {
+	{"finalizing", offsetof(struct pyabi, runtime.finalizing), &runtime_size, {{4, 4, 4}}},
 	{"interpreters", offsetof(struct pyabi, runtime.interpreters), &runtime_size, {{5, 5, 5}}},
 	{"interpreter id", offsetof(struct pyabi, interp.id), &interp_size, {{7, 7, 7}}},
 	{"next interpreter", offsetof(struct pyabi, interp.next), &interp_size, {{8, 8, 8}}},

@@ -25,6 +25,7 @@ const struct pyabi pyabi_3_10 = {
 	.opnames = pyabi_opnames_3_10,
 	.runtime = {
 		.interpreters = 32,
+		.finalizing = 16,
 		.tstate_current = 568,
 		.gil = 352,
 		.collecting = ABSENT,

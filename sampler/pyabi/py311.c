@@ -24,6 +24,7 @@ const struct pyabi pyabi_3_11 = {
 	.opnames = pyabi_opnames_3_11,
 	.runtime = {
 		.interpreters = 40,
+		.finalizing = 24,
 		.tstate_current = 576,
 		.gil = 360,
 		.collecting = ABSENT,

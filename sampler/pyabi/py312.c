@@ -24,6 +24,7 @@ const struct pyabi pyabi_3_12 = {
 	.opnames = pyabi_opnames_3_12,
 	.runtime = {
 		.interpreters = 40,
+		.finalizing = 24,
 		.tstate_current = ABSENT,
 		.gil = ABSENT,
 		.collecting = ABSENT,

@@ -25,6 +25,7 @@ const struct pyabi pyabi_3_13 = {
 	.opnames = pyabi_opnames_3_13,
 	.runtime = {
 		.interpreters = ABSENT,
+		.finalizing = ABSENT,
 		.tstate_current = ABSENT,
 		.gil = ABSENT,
 		.collecting = ABSENT,

@@ -25,6 +25,7 @@ const struct pyabi pyabi_3_6 = {
 	.opnames = pyabi_opnames_3_6,
 	.runtime = {
 		.interpreters = ABSENT,
+		.finalizing = ABSENT,
 		.tstate_current = ABSENT,
 		.gil = ABSENT,
 		.collecting = ABSENT,

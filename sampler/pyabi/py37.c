@@ -24,6 +24,7 @@ const struct pyabi pyabi_3_7 = {
 	.opnames = pyabi_opnames_3_7,
 	.runtime = {
 		.interpreters = 24,
+		.finalizing = 8,
 		.tstate_current = 1480,
 		.gil = 1264,
 		.collecting = 632,

@@ -24,6 +24,7 @@ const struct pyabi pyabi_3_8 = {
 	.opnames = pyabi_opnames_3_8,
 	.runtime = {
 		.interpreters = 32,
+		.finalizing = 16,
 		.tstate_current = 1368,
 		.gil = 1152,
 		.collecting = 544,

@@ -24,6 +24,7 @@ const struct pyabi pyabi_3_9 = {
 	.opnames = pyabi_opnames_3_9,
 	.runtime = {
 		.interpreters = 32,
+		.finalizing = 16,
 		.tstate_current = 568,
 		.gil = 352,
 		.collecting = ABSENT,

@@ -141,6 +141,7 @@ struct pyabi {
 	/* from _PyRuntime (3.6: absent, globals instead) */
 	struct {
 		int32_t interpreters; /* pointer to the newest interpreter */
+		int32_t finalizing; /* pointer to the thread state that ends the program; 0 until then */
 		int32_t tstate_current;
 		int32_t gil;        /* struct _gil_runtime_state itself, to 3.11 */
 		int32_t collecting; /* 3.7 and 3.8 */

@@ -48,6 +48,7 @@ static const struct rule {
 	bool at_start;      /* 0 is a true offset of it in some version */
 } rules[] = {
 	{"runtime.interpreters", offsetof(struct pyabi, runtime.interpreters), S_RUNTIME, 8, RUNTIME, 0, false},
+	{"runtime.finalizing", offsetof(struct pyabi, runtime.finalizing), S_RUNTIME, 8, RUNTIME, 0, false},
 	{"runtime.tstate_current", offsetof(struct pyabi, runtime.tstate_current), S_RUNTIME, 8, GIL_RUNTIME, 0, false},
 	{"runtime.gil", offsetof(struct pyabi, runtime.gil), S_RUNTIME, 8, GIL_RUNTIME, 0, false},
 	{"runtime.collecting", offsetof(struct pyabi, runtime.collecting), S_RUNTIME, 4, 0, GIL_RUNTIME, false},

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 import unittest
 
 import htmlprofile
@@ -104,6 +105,22 @@ class Collecting(unittest.TestCase):
                     self.assertTrue(at + 1 == len(names) or names[at + 1].endswith(("called_back", "__del__")), names)
                 else:
                     self.assertEqual(at + 1, len(names), names)
+
+
+@support.each_python
+class Ending(unittest.TestCase):
+    @support.on(support.each_version)
+    def check_shutdown(self, python):
+        """What is collected as the program ends, when it has no frame any more, is no <GC> of its own. 3.6 does not say that it ends."""
+        folder = tempfile.mkdtemp(prefix="sampled-ending-", dir=python.root + "/tmp")
+        self.addCleanup(shutil.rmtree, folder)
+        script = shutil.copy(os.path.join(support.TARGETS, "ending.py"), folder)
+        done = support.sampled("run", "-q", "-r", "1000", "-f", "collapsed", "-o", "-", "--", *python.argv, script[len(python.root):])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        at_root = {line.frames[0][0] for line in support.parse_collapsed(done.stdout) if line.frames}
+        self.assertLessEqual({"<module>", "<GC>" if python.version < (3, 7) else "<shutdown>"}, at_root)
+        if python.version >= (3, 7):
+            self.assertNotIn("<GC>", at_root)
 
 
 @support.each_python
