@@ -166,7 +166,7 @@ static struct value_column column_of(struct stack_tables *t, enum value_index v)
 	struct value_column column = {.from = v};
 
 	/* Calls, rows and objects are not called samples, or who reads it would count them. */
-	column.name = column_text(t, v == VALUE_SAMPLES && t->profile->uncounted ? "records" : type->name);
+	column.name = column_text(t, v == VALUE_SAMPLES && t->profile->uncounted && profile_has(t->profile, v) ? "records" : type->name);
 	column.unit = column_text(t, type->unit);
 	return column;
 }
