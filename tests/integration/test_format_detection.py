@@ -40,7 +40,7 @@ class Detection(cli.Folder):
     def test_a_real_recording(self):
         with open(self.path("job.py"), "w") as file:
             file.write(PROGRAM)
-        done = self.sampled("run", "-q", "--record", "r.sampled", "-o", "/dev/null", "-f", "collapsed", "--", *cli.python_for_all().argv, self.path("job.py"))
+        done = self.sampled("run", "-q", "-r", "250", "--record", "r.sampled", "-o", "/dev/null", "-f", "collapsed", "--", *cli.python_for_all().argv, self.path("job.py"))
         self.assertEqual(done.returncode, cli.DONE, done.stderr)
         seconds = self.functions("r.sampled")[1]
         samples = self.sampled("report", "r.sampled", "--value", "samples", "--json")
@@ -53,6 +53,8 @@ class Detection(cli.Folder):
                 self.assertEqual(set(found), set(seconds))
                 for function, amount in found.items():  # formats round times to the microsecond, a sample
                     due = samples[function] if unit == "samples" else seconds[function]
+                    if name == "firefox":  # an interval a sample, whatever was missed before it
+                        due = samples[function] / 250
                     if name in DRAWN:
                         self.assertGreater(amount, 0, function)
                     else:
